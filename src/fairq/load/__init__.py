@@ -1,0 +1,1 @@
+"""Open-loop replay of recorded traffic against an OpenAI-compatible server."""
