@@ -1,0 +1,40 @@
+# fairq: `make serve` from nothing to a running gateway, `make test` from nothing to a tested one.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: help setup serve test test-slow lint bench clean
+.DEFAULT_GOAL := help
+
+help:            ## this list
+	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+setup: $(STAMP)  ## a virtual environment in .venv with fairq and all that its tests need
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "fairq needs python3 >= 3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@
+
+serve: setup     ## the gateway with two simulated servers, and the console
+	$(BIN)/fairq serve
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint       ## ruff, mypy --strict and every test but the slow ones
+	$(BIN)/python -m pytest -q -m 'not slow'
+
+test-slow: setup ## the long runs: more requests, more random bytes, deeper exploration
+	$(BIN)/python -m pytest -q -m slow
+
+bench: setup     ## ratios against peers and limits, measured in one run
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

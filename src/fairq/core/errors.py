@@ -1,0 +1,42 @@
+"""The errors of the core. A shell maps them: `ConfigError` is the user's mistake, `InvalidTransition` is ours."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class FairqError(Exception):
+    """Base of every error that fairq raises on purpose."""
+
+
+class ConfigError(FairqError):
+    """A value that a user gave breaks a rule. One line: key, value, rule."""
+
+    def __init__(self, key: str, value: object, rule: str) -> None:
+        super().__init__(f"{key} = {value!r}: {rule}")
+        self.key, self.value, self.rule = key, value, rule
+
+
+class UnknownName(ConfigError):
+    """A name that is not in a registry; the message lists the nearest ones."""
+
+    def __init__(self, key: str, value: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        near = get_close_matches(value, names, n=3) or names
+        super().__init__(key, value, f"unknown; did you mean {', '.join(near)}?")
+
+
+class InvalidTransition(FairqError):
+    """An event that a job's state does not allow. Carries the job's story, so that a bug report is a test case."""
+
+    def __init__(self, job: str, state: str, event: str, story: Iterable[str]) -> None:
+        super().__init__(f"job {job} is {state}: {event} is not possible; its story: {' -> '.join(story)}")
+
+
+class ValidationFailed(FairqError):
+    """`validate()` found a broken invariant."""
+
+
+def check(holds: bool, complaint: str) -> None:
+    """For `validate`: an assert that `python -O` keeps."""
+    if not holds:
+        raise ValidationFailed(complaint)

@@ -1,0 +1,38 @@
+"""Exact numbers: how tags are normalised, and how they are written down.
+
+A tag is `int` or `Fraction`, never a float, because an argmin is taken over tags and a float makes ties ambiguous.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+
+Number = int | Fraction
+Normalize = Callable[[int, int, int], Number]
+
+TAG_BITS = 20
+"""Fractional bits of the gateway's integer tags: one cost unit is 2**20 tag units."""
+
+
+def exact(amount: int, numerator: int, denominator: int) -> Number:
+    """amount / (numerator/denominator) as a rational; an int where it is whole, since ints are ten times cheaper."""
+    scaled = amount * denominator
+    return Fraction(scaled, numerator) if scaled % numerator else scaled // numerator
+
+
+def fixed(amount: int, numerator: int, denominator: int) -> int:
+    """The same, rounded up to the grid of 2**-TAG_BITS. Rounding up keeps meters strictly increasing."""
+    return -((-amount * denominator << TAG_BITS) // numerator)
+
+
+def to_json(value: Number) -> int | str:
+    """ints stay ints, rationals become "7/2"."""
+    return value if isinstance(value, int) else str(value)
+
+
+def of_json(value: int | str) -> Number:
+    """The inverse of `to_json`."""
+    return value if isinstance(value, int) else Fraction(value)
+
+
+def ceil_div(a: int, b: int) -> int:
+    return -(-a // b)

@@ -1,0 +1,311 @@
+"""The policy contract: a policy decides who is next. It owns queues and tags, and nothing else.
+
+The same object runs in every layer (CPU, link, cluster, router, engine, gateway). A layer drives it so:
+
+    bind(layer)                        once
+    flow_changed(flow, now)            before a flow's first job, and at every change of weight, pause, cap
+    arrive(job, now, cause)            the job waits
+    select(now, view) -> Pick | Wait   who is next, and why; pure
+    commit(decision, now)              the decision is taken: the job leaves its queue
+    charge(job, amount, now)           service given: at once for a router, by the tick, token or byte elsewhere
+    stop(job, now, reason)             it no longer runs
+    cancel(job, now)                   it leaves the queue unserved
+
+Order at one instant, in every layer: charges, finishes, arrivals and wakes, slice expiry, timers, select.
+
+What sketching DRR, lottery with ticket transfer, MLFQ with boost, EDF, stride with leave and join, WFQ, EEVDF with
+sleep, DLPM, VTC under event jumping and capped SFQ on it settled (tests/core/test_contract.py keeps the sketches):
+
+* `commit` and `charge` are two calls. SFQ, stride and VTC choose first and learn the amount afterwards, so the
+  rule of a router reads select / clock / dispatch / charge. A policy that must know the amount to choose (DRR,
+  shortest, WFQ) asks `layer.cost(job)`, which is what `charge` will be given if the job is dispatched now.
+* `commit` also gets a `Wait`: DRR's rounds and lottery's draw advance although nobody was picked. What `select` found
+  out on the way travels in the decision's private `plan`, so that `select` stays pure and nothing is computed twice.
+* `stop` and `arrive` are separate. A preempted job is stopped, then arrives again with the cause, so that arrivals of
+  the same instant can be queued before it (round robin) or after it (its `expired-first` option).
+* A flow that may not be dispatched from (paused, at its cap) is told by `flow_open`, not by moving its jobs: the
+  queue stays, the flow is not backlogged, and it joins again like a flow that was idle.
+* Service that is continuous (decode iterations) is announced by `started` and by `stop` on the layer's service clock
+  and read lazily; `charge` is then not called for it. Touching each running flow at each event costs an engine
+  simulation a factor of six.
+* `next_change` is what lets a layer jump: the earliest moment at which `select` could answer otherwise without an
+  event (boost, aging, a counter overtaking another). It may be early, never late.
+* Numbers are whatever `layer.normalize` returns: exact rationals in a simulator, integers on a 2**-20 grid at the
+  gateway. Policies only add and compare them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol
+
+from msgspec import Struct
+
+from fairq.core.errors import ConfigError, UnknownName
+from fairq.core.job import Flow, Job
+from fairq.core.number import Normalize, Number, exact
+
+Time = int
+
+
+class Unit(StrEnum):
+    """What a policy is fair in."""
+
+    ORDER = "order of arrival"
+    JOBS = "jobs"
+    SERVICE = "service"
+    NORMALIZED = "normalized service"
+    COMPLETION = "completion time"
+    DEADLINE = "deadline"
+    PRIORITY = "priority"
+    DOMINANT_SHARE = "dominant share"
+
+
+class Need(StrEnum):
+    """What a policy must be given by its layer; a missing one is a clear error at `bind`."""
+
+    SIZE = "size"
+    RATE = "rate"
+    CAPACITY = "capacity"
+    PREFIX = "prefix"
+    DEADLINE = "deadline"
+    PREEMPTION = "preemption"
+    RANDOM = "random"
+    FLUID = "fluid"
+
+
+class Cause(StrEnum):
+    NEW = "new"
+    WOKEN = "woken"
+    PREEMPTED = "preempted"
+    RETRIED = "retried"
+
+
+class Stop(StrEnum):
+    FINISHED = "finished"
+    PREEMPTED = "preempted"
+    SLICE_USED = "slice-used"
+    BLOCKED = "blocked"
+
+
+class Why(Struct, frozen=True):
+    """A stable code and its numbers, never a sentence: CLI, lab, ledger and tests each say it their own way."""
+
+    code: str
+    values: dict[str, int | str] = {}
+
+
+class Pick(Struct, frozen=True):
+    job: Job
+    why: Why
+    plan: Any = None
+
+
+class Wait(Struct, frozen=True):
+    why: Why
+    plan: Any = None
+
+
+NOTHING_WAITS = Wait(Why("nothing-waits"))
+Decision = Pick | Wait
+
+
+class Draw(Protocol):
+    """The randomness a policy may use: `random.Random` fits. It is passed in, never made."""
+
+    def randrange(self, stop: int, /) -> int: ...
+
+
+class View(Protocol):
+    """What a policy may see of its layer when it selects. Read-only."""
+
+    def fits(self, job: Job) -> bool: ...
+    def cached_prefix(self, job: Job) -> int: ...
+    @property
+    def running(self) -> Sequence[Job]: ...
+
+
+class Roomy:
+    """The view of a layer whose slots are all alike: every job fits, nothing is cached."""
+
+    running: Sequence[Job] = ()
+
+    def fits(self, job: Job) -> bool:
+        return True
+
+    def cached_prefix(self, job: Job) -> int:
+        return 0
+
+
+ROOMY = Roomy()
+
+
+def size_of(job: Job) -> int:
+    """The default `Layer.cost`: what the policy is told of the job's size."""
+    told = job.size if job.estimate is None else job.estimate
+    if told is None:
+        raise ConfigError(f"job {job.id}.size", None, "this policy needs the size of every job")
+    return told
+
+
+class Layer(Struct, kw_only=True):
+    """What a layer gives its policy once.
+
+    cost       what `charge` will be given if the job is dispatched now
+    normalize  (amount, weight's numerator, its denominator) -> tag distance
+    rate       service per time unit (a link's)
+    capacity   resource totals (a cluster's)
+    rebase     may tags be shifted by a constant? Never where they are shown beside the article's
+    """
+
+    name: str
+    provides: frozenset[Need] = frozenset()
+    cost: Callable[[Job], int] = size_of
+    normalize: Normalize = exact
+    rate: Number = 1
+    capacity: Mapping[str, int] = {}
+    random: Draw | None = None
+    rebase: bool = False
+
+
+class Param(Struct, frozen=True, kw_only=True):
+    """A parameter of a policy, declared once: it drives command line, files, URLs and forms.
+
+    The kind is the default's type: bool, int, Fraction or str. `text` is a message key, not a text.
+    """
+
+    name: str
+    default: bool | int | Fraction | str
+    low: int | None = None
+    high: int | None = None
+    choices: tuple[str, ...] = ()
+    text: str = ""
+
+    def parse(self, owner: str, given: object) -> bool | int | Fraction | str:
+        """`given` may be a string (command line) or already typed. Raises ConfigError."""
+        key = f"{owner}.{self.name}"
+        kind = type(self.default)
+        try:
+            if kind is bool:
+                value: Any = {"true": True, "on": True, "false": False, "off": False}[str(given).lower()]
+            elif isinstance(given, float):
+                raise ValueError
+            elif kind is int:
+                value = int(str(given))
+            else:
+                value = Fraction(str(given)) if kind is Fraction else str(given)
+        except (ValueError, KeyError, ZeroDivisionError):
+            rule = {bool: "must be true or false", int: "must be a whole number"}.get(kind, "must be a number")
+            raise ConfigError(key, given, rule) from None
+        if self.choices and value not in self.choices:
+            raise UnknownName(key, str(value), self.choices)
+        if self.low is not None and value < self.low:
+            raise ConfigError(key, given, f"must be at least {self.low}")
+        if self.high is not None and value > self.high:
+            raise ConfigError(key, given, f"must be at most {self.high}")
+        return value  # type: ignore[no-any-return]
+
+
+class Policy:
+    """The contract. Shared queues are in `core.queues`; most policies override two or three methods of those."""
+
+    name: ClassVar[str]
+    unit: ClassVar[Unit]
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    params: ClassVar[tuple[Param, ...]] = ()
+    version: ClassVar[int] = 1  # goes up when the same events would give other decisions
+
+    layer: Layer
+
+    def __init__(self, **given: object) -> None:
+        for name in given.keys() - {param.name for param in self.params}:
+            raise UnknownName(f"{self.name} parameter", name, [p.name for p in self.params] or ["(it has none)"])
+        for param in self.params:
+            value = given.get(param.name, param.default)
+            setattr(self, param.name, param.parse(self.name, value))
+
+    def parameters(self) -> dict[str, Any]:
+        return {param.name: getattr(self, param.name) for param in self.params}
+
+    def bind(self, layer: Layer) -> None:
+        missing = self.needs - layer.provides
+        if missing:
+            raise ConfigError(
+                "policy", self.name, f"needs {', '.join(sorted(missing))}, which layer {layer.name} lacks"
+            )
+        self.layer = layer
+
+    # Events
+    def flow_changed(self, flow: Flow, now: Time) -> None: ...
+    def flow_open(self, flow: str, open_: bool, now: Time) -> None: ...
+    def forget(self, flow: str) -> None: ...
+    def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
+        raise NotImplementedError
+
+    def cancel(self, job: Job, now: Time) -> None:
+        raise NotImplementedError
+
+    def priority_changed(self, job: Job, now: Time) -> None: ...
+
+    # Decisions
+    def select(self, now: Time, view: View) -> Decision:
+        raise NotImplementedError
+
+    def commit(self, decision: Decision, now: Time) -> None:
+        raise NotImplementedError
+
+    def next_change(self, now: Time, view: View) -> Time | None:
+        return None
+
+    # Service
+    def charge(self, job: Job, amount: int, now: Time) -> None: ...
+    def started(self, job: Job, clock: int, now: Time) -> None: ...
+    def stop(self, job: Job, now: Time, reason: Stop, clock: int = 0) -> None: ...
+
+    # Preemptive and fluid layers
+    def slice(self, job: Job) -> int | None:
+        """How long `job` may run before the layer must select again; None: to completion."""
+        return None
+
+    def preempts(self, running: Job, now: Time) -> bool:
+        """Does a waiting job take the place of `running` now?"""
+        return False
+
+    def rates(self, now: Time) -> Mapping[str, Number]:
+        """Fluid policies: the share of the rate of each backlogged flow."""
+        raise NotImplementedError
+
+    # What shells read
+    def waiting(self) -> int:
+        """Jobs in queues."""
+        raise NotImplementedError
+
+    def backlogged(self) -> Sequence[str]:
+        """Flows with work that may be dispatched."""
+        raise NotImplementedError
+
+    def is_backlogged(self, flow: str) -> bool:
+        return flow in self.backlogged()
+
+    def contended(self, flow: str) -> bool:
+        """Is any flow but this one backlogged?"""
+        return any(other != flow for other in self.backlogged())
+
+    def lead(self, flow: str) -> int:
+        """Cost units by which a flow is ahead of virtual time, rounded down; 0 where a policy has no tags."""
+        return 0
+
+    def show(self) -> Mapping[str, Any]:
+        """What the lab and the metrics draw: tags, deficits, counters."""
+        return {}
+
+    def state(self) -> dict[str, Any]:
+        """Everything, exactly, as JSON-able values."""
+        raise NotImplementedError
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """The inverse of `state`, on a fresh and bound policy."""
+        raise NotImplementedError
+
+    def validate(self) -> None:
+        """Assert every cross-index; for tests. Raises ValidationFailed."""

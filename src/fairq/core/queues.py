@@ -1,0 +1,164 @@
+"""The queues that policies share: one FIFO per flow (FlowPolicy)."""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from fairq.core.errors import ValidationFailed
+from fairq.core.job import Flow, Job
+from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Pick, Policy, Time, View, Why
+from fairq.core.ranking import Ranking
+
+ONE = (1, 1)
+
+
+class FlowPolicy(Policy):
+    """One FIFO per flow, and the backlogged flow of least `rank` goes first; ties break on the flow's id.
+
+    A subclass says `rank(flow)`, and may hook `joined` (a flow became backlogged) and `idled` (all queues are empty).
+    O(log F) for each call, F = backlogged flows.
+    """
+
+    job_type: type[Job] = Job
+
+    def __init__(self, **given: object) -> None:
+        super().__init__(**given)
+        self.queues: dict[str, OrderedDict[str, Job]] = {}
+        self.weights: dict[str, tuple[int, int]] = {}  # as numerator, denominator: tags are made in the hot path
+        self.closed: set[str] = set()
+        self.ranking: Ranking[str, Any] = Ranking()
+        self._waiting = 0
+
+    # What a subclass says
+    def rank(self, flow: str) -> Any:
+        raise NotImplementedError
+
+    def joined(self, flow: str, now: Time) -> None: ...
+    def idled(self, now: Time) -> None: ...
+    def why(self, flow: str, rank: Any) -> Why:
+        raise NotImplementedError
+
+    # The contract
+    def flow_changed(self, flow: Flow, now: Time) -> None:
+        self.weights[flow.id] = flow.weight.as_integer_ratio()
+
+    def flow_open(self, flow: str, open_: bool, now: Time) -> None:
+        if open_ and flow in self.closed:
+            self.closed.discard(flow)
+            if flow in self.queues:
+                self._join(flow, now)
+        elif not open_:
+            self.closed.add(flow)
+            self.ranking.drop(flow)
+
+    def forget(self, flow: str) -> None:
+        self.weights.pop(flow, None)
+        self.closed.discard(flow)
+
+    def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
+        flow = job.flow
+        self._waiting += 1
+        queue = self.queues.get(flow)
+        if queue is not None:
+            queue[job.id] = job
+            return
+        self.queues[flow] = OrderedDict(((job.id, job),))
+        if flow not in self.closed:
+            self._join(flow, now)
+
+    def cancel(self, job: Job, now: Time) -> None:
+        flow = job.flow
+        queue = self.queues[flow]
+        was_head = next(iter(queue)) == job.id
+        del queue[job.id]
+        self._waiting -= 1
+        if not queue:
+            del self.queues[flow]
+            self.ranking.drop(flow)
+            if not self._waiting:
+                self.idled(now)
+        elif was_head and flow in self.ranking:
+            self.ranking.put(flow, self.rank(flow))
+
+    def select(self, now: Time, view: View) -> Decision:
+        first = self.ranking.first()
+        if first is None:
+            return NOTHING_WAITS
+        rank, flow = first
+        return Pick(self.head(flow), self.why(flow, rank))
+
+    def commit(self, decision: Decision, now: Time) -> None:
+        if isinstance(decision, Pick):
+            self.take(decision.job, now)
+
+    def charge(self, job: Job, amount: int, now: Time) -> None:
+        """Called once after `commit`: the amount is known, so the flow takes its new place."""
+        flow = job.flow
+        if flow in self.ranking:
+            self.ranking.put(flow, self.rank(flow))
+        if not self._waiting:
+            self.idled(now)
+
+    # What subclasses and shells use
+    def head(self, flow: str) -> Job:
+        return next(iter(self.queues[flow].values()))
+
+    def take(self, job: Job, now: Time) -> None:
+        """The head of a flow leaves its queue. The idle reset waits for `charge`."""
+        flow = job.flow
+        queue = self.queues[flow]
+        del queue[job.id]
+        self._waiting -= 1
+        if not queue:
+            del self.queues[flow]
+            self.ranking.drop(flow)
+
+    def normalized(self, flow: str, amount: int) -> Any:
+        return self.layer.normalize(amount, *self.weights.get(flow, ONE))
+
+    def waiting(self) -> int:
+        return self._waiting
+
+    def backlogged(self) -> Sequence[str]:
+        return sorted(self.ranking)
+
+    def is_backlogged(self, flow: str) -> bool:
+        return flow in self.ranking
+
+    def contended(self, flow: str) -> bool:
+        return len(self.ranking) > (flow in self.ranking)
+
+    def _join(self, flow: str, now: Time) -> None:
+        self.joined(flow, now)
+        self.ranking.put(flow, self.rank(flow))
+
+    # State
+    def state(self) -> dict[str, Any]:
+        return {
+            "queues": {flow: [msgspec.to_builtins(job) for job in q.values()] for flow, q in self.queues.items()},
+            "weights": {flow: list(weight) for flow, weight in self.weights.items() if weight != ONE},
+            "closed": sorted(self.closed),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Subclasses restore their tags first, then call this, which ranks every backlogged flow again."""
+        self.weights = {flow: (above, below) for flow, (above, below) in state["weights"].items()}
+        self.closed = set(state["closed"])
+        for flow, jobs in state["queues"].items():
+            self.queues[flow] = OrderedDict((j["id"], msgspec.convert(j, self.job_type)) for j in jobs)
+            if flow not in self.closed:
+                self.ranking.put(flow, self.rank(flow))
+        self._waiting = sum(map(len, self.queues.values()))
+
+    def validate(self) -> None:
+        if self._waiting != sum(map(len, self.queues.values())):
+            raise ValidationFailed(f"{self._waiting} jobs counted, {sum(map(len, self.queues.values()))} in queues")
+        if set(self.ranking) != self.queues.keys() - self.closed:
+            raise ValidationFailed(
+                f"ranked {sorted(self.ranking)}, backlogged {sorted(self.queues.keys() - self.closed)}"
+            )
+        for flow in self.ranking:
+            if self.ranking.key(flow) != self.rank(flow):
+                raise ValidationFailed(f"flow {flow} is ranked {self.ranking.key(flow)}, its rank is {self.rank(flow)}")

@@ -1,0 +1,31 @@
+"""The policies. Adding one is a file in this folder and a line in POLICIES."""
+
+from fairq.core.errors import ConfigError, UnknownName
+from fairq.core.policy import Policy
+from fairq.policies.fcfs import FCFS
+from fairq.policies.request_rr import RequestRR
+from fairq.policies.sfq import SFQ
+from fairq.policies.shortest import Shortest
+
+POLICIES: dict[str, type[Policy]] = {}
+for _policy in (FCFS, RequestRR, Shortest, SFQ):
+    if _policy.name in POLICIES:
+        raise ValueError(f"two policies are called {_policy.name}")
+    POLICIES[_policy.name] = _policy
+
+ALIASES = {"fifo": "fcfs"}
+
+
+def make(spec: str) -> Policy:
+    """NAME or NAME:key=value,key=value -> a policy. Raises ConfigError, which names the key, the value and the rule."""
+    name, _, rest = spec.partition(":")
+    name = ALIASES.get(name, name)
+    if name not in POLICIES:
+        raise UnknownName("policy", name, [*POLICIES, *ALIASES])
+    given: dict[str, object] = {}
+    for item in filter(None, rest.split(",")):
+        key, equals, value = item.partition("=")
+        if not equals or key in given:
+            raise ConfigError("policy", spec, "must be NAME or NAME:key=value,key=value with each key once")
+        given[key] = value
+    return POLICIES[name](**given)

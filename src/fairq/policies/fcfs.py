@@ -1,0 +1,20 @@
+"""First come, first served (FIFO): the job that arrived first.
+
+Unit of fairness: none but the order of arrival. Guarantees: O(log F) per job, no starvation of any job; a long job at
+the head makes everybody wait (the convoy effect), and a flow's share is whatever it sends.
+"""
+
+from fairq.core.policy import Unit, Why
+from fairq.core.queues import FlowPolicy
+
+
+class FCFS(FlowPolicy):
+    name = "fcfs"
+    unit = Unit.ORDER
+
+    def rank(self, flow: str) -> tuple[int, str]:
+        job = self.head(flow)
+        return job.seq, job.id
+
+    def why(self, flow: str, rank: tuple[int, str]) -> Why:
+        return Why("first-come", {"seq": rank[0]})

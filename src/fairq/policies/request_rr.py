@@ -1,0 +1,50 @@
+"""Request round robin: one job per backlogged flow in turn, in the circular order of flow ids.
+
+Unit of fairness: jobs. Two flows that stay backlogged differ by at most one job. In service they differ by the ratio of
+their job sizes: whoever sends longer jobs takes that much more.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fairq.core.job import Job
+from fairq.core.policy import Time, Unit, Why
+from fairq.core.queues import FlowPolicy
+
+
+class RequestRR(FlowPolicy):
+    name = "request-rr"
+    unit = Unit.JOBS
+
+    def __init__(self, **given: object) -> None:
+        super().__init__(**given)
+        self.last = (0, "")  # the round and the flow of the last turn
+        self.rounds: dict[str, int] = {}  # in which round a backlogged flow has its next turn
+
+    def rank(self, flow: str) -> tuple[int, str]:
+        return self.rounds[flow], flow
+
+    def joined(self, flow: str, now: Time) -> None:
+        round_, served = self.last
+        self.rounds[flow] = round_ if flow > served else round_ + 1
+
+    def charge(self, job: Job, amount: int, now: Time) -> None:
+        round_ = self.rounds.pop(job.flow)
+        self.last = (round_, job.flow)
+        if job.flow in self.ranking:
+            self.rounds[job.flow] = round_ + 1
+        super().charge(job, amount, now)
+
+    def why(self, flow: str, rank: tuple[int, str]) -> Why:
+        return Why("next-turn", {"round": rank[0]})
+
+    def show(self) -> Mapping[str, Any]:
+        return {"rounds": {flow: self.rounds[flow] for flow in sorted(self.ranking)}}
+
+    def state(self) -> dict[str, Any]:
+        return super().state() | {"rounds": dict(self.rounds), "last": list(self.last)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.rounds = dict(state["rounds"])
+        self.last = (state["last"][0], state["last"][1])
+        super().restore(state)
