@@ -136,7 +136,7 @@ def wait(until_eof: bool) -> None:
         signal.signal(number, lambda *_: os.write(alarm, b"."))
     while True:
         readable, _, _ = select.select([wake, *([sys.stdin] if until_eof else [])], [], [])
-        if wake in readable or not sys.stdin.buffer.read1(1):
+        if wake in readable or not os.read(0, 1):
             return
 
 
