@@ -1,0 +1,227 @@
+"""The HTTP/1.1 client of the data plane: a keep-alive pool of connections to one upstream."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import Protocol
+
+from fairq.gateway.http1.deadlines import Deadlines, Timed
+from fairq.gateway.http1.failure import Failure, FailureKind
+from fairq.gateway.http1.framing import Framing
+from fairq.gateway.http1.headers import Headers, encode_head
+from fairq.gateway.http1.limits import ClientLimits
+from fairq.gateway.http1.link import Link
+
+
+class Receiver(Protocol):
+    """Takes one response. `on_end` or `on_fail` comes last, once, and neither comes after `Transfer.abort`."""
+
+    def on_head(self, status: int, reason: bytes, headers: list[tuple[bytes, bytes]], framing: Framing) -> None: ...
+
+    def on_data(self, data: bytes) -> None:
+        """Body bytes without their framing."""
+
+    def on_end(self) -> None: ...
+
+    def on_fail(self, failure: Failure) -> None: ...
+
+
+class Transfer(Timed):
+    """One request under way to an upstream, and its response."""
+
+    __slots__ = (
+        "_connecting",
+        "_upstream",
+        "body",
+        "bytes_received",
+        "head",
+        "link",
+        "method",
+        "paused",
+        "receiver",
+        "started",
+    )
+
+    def __init__(self, upstream: Upstream, method: bytes, head: bytes, body: bytes, receiver: Receiver) -> None:
+        super().__init__()
+        self._upstream = upstream
+        self._connecting: asyncio.Task[None] | None = None
+        self.method = method
+        self.head = head
+        self.body = body
+        self.receiver: Receiver | None = receiver
+        self.link: Link | None = None
+        self.paused = False
+        self.started = False
+        self.bytes_received = 0  # of the body
+
+    def abort(self) -> None:
+        """Give up: the connection is closed at once and the receiver hears nothing more."""
+        if self.receiver is not None:
+            self.receiver = None
+            self._release()
+            link, self.link = self.link, None
+            if link is not None:
+                link.abort()
+
+    def pause(self) -> None:
+        """Stop reading the response: whoever takes it is slow."""
+        self.paused = True
+        if self.link is not None:
+            self.link.pause()
+
+    def resume(self) -> None:
+        self.paused = False
+        if self.link is not None:
+            self.link.resume()
+
+    # -- what the pool and the link report
+
+    def connect(self) -> None:
+        """Send over a new connection."""
+        upstream = self._upstream
+        upstream.deadlines.arm(self, upstream.limits.connect_seconds)
+        self._connecting = asyncio.get_running_loop().create_task(self._connect())
+
+    async def _connect(self) -> None:
+        try:
+            link = await self._upstream.open()
+        except (OSError, ssl.SSLError) as error:
+            self._connecting = None
+            self.fail("connect", str(error) or type(error).__name__)
+            return
+        self._connecting = None
+        self._upstream.deadlines.forget(self)
+        if self.receiver is None:
+            link.abort()
+        else:
+            link.carry(self)
+
+    def expire(self) -> None:
+        limit = self._upstream.limits.connect_seconds
+        self.fail("connect", f"no connection within {limit:g} s")
+
+    def again(self) -> None:
+        """After a connection that had been idle turned out closed: once more, over a new one."""
+        self.link = None
+        self.connect()
+
+    def forget_request(self) -> None:
+        """A byte of the response has come: the request will not be sent again and need not be kept."""
+        self.head = self.body = b""
+
+    def end(self) -> None:
+        receiver, self.receiver = self.receiver, None
+        self.link = None
+        self._release()
+        if receiver is not None:
+            receiver.on_end()
+
+    def fail(self, kind: FailureKind, detail: str) -> None:
+        receiver, self.receiver = self.receiver, None
+        self.link = None
+        self._release()
+        if receiver is not None:
+            receiver.on_fail(Failure(kind, detail, self.started))
+
+    def _release(self) -> None:
+        self.head = self.body = b""
+        task, self._connecting = self._connecting, None
+        if task is not None:
+            self._upstream.deadlines.forget(self)
+            task.cancel()
+        self._upstream.transfers.discard(self)
+
+
+class Upstream:
+    """Connections to one origin. Names are looked up anew for every connection; no redirect is followed.
+
+    `headers` given to `send` must be forwardable and carry Host; framing fields are added here.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        tls: ssl.SSLContext | None = None,
+        server_hostname: str | None = None,
+        limits: ClientLimits | None = None,
+        deadlines: Deadlines | None = None,
+    ) -> None:
+        self.host = host
+        self.port = port
+        self.limits = limits or ClientLimits()
+        self.transfers: set[Transfer] = set()
+        self.links: set[Link] = set()
+        self.opened = 0  # connections made since the start
+        self._lost_one = asyncio.Event()
+        self._idle: dict[Link, None] = {}  # the last used is taken first, so that a surplus can grow old and be closed
+        self._tls = tls
+        self._server_hostname = (server_hostname or host) if tls is not None else None
+        self._deadlines = deadlines
+        self._own_deadlines = deadlines is None
+        self._closed = False
+
+    @property
+    def deadlines(self) -> Deadlines:
+        if self._deadlines is None:
+            self._deadlines = Deadlines(asyncio.get_running_loop().time)
+            self._deadlines.start()
+        return self._deadlines
+
+    def send(self, method: bytes, target: bytes, headers: Headers, body: bytes, receiver: Receiver) -> Transfer:
+        """Send a request over an idle or a new connection. Returns at once; `receiver` is called later, never in here.
+
+        Raises ValueError if a header would end its line early.
+        """
+        framing = b"content-length: %d\r\n" % len(body) if body or method in (b"POST", b"PUT", b"PATCH") else b""
+        if b" " in target or b" " in method:
+            raise ValueError("a space in the method or target")
+        head = encode_head(b"%b %b HTTP/1.1\r\n" % (method, target), headers, framing)
+        transfer = Transfer(self, method, head, body, receiver)
+        self.transfers.add(transfer)
+        while self._idle:
+            link, _ = self._idle.popitem()
+            if link.usable():
+                link.carry(transfer)
+                return transfer
+        transfer.connect()
+        return transfer
+
+    async def close(self) -> None:
+        """Abort what is under way and close every connection."""
+        self._closed = True
+        for transfer in list(self.transfers):
+            transfer.fail("reset", "the upstream is being closed")
+        for link in list(self.links):
+            link.abort()
+        while self.links:
+            self._lost_one.clear()
+            await self._lost_one.wait()
+        if self._own_deadlines and self._deadlines is not None:
+            self._deadlines.stop()
+            self._deadlines = None
+
+    # -- what transfers and links report
+
+    async def open(self) -> Link:
+        """A new connection. Raises OSError or ssl.SSLError."""
+        _, link = await asyncio.get_running_loop().create_connection(
+            lambda: Link(self), self.host, self.port, ssl=self._tls, server_hostname=self._server_hostname
+        )
+        self.opened += 1
+        return link
+
+    def put_back(self, link: Link) -> None:
+        if self._closed or len(self._idle) >= self.limits.idle_connections:
+            link.abort()
+        else:
+            self._idle[link] = None
+            self.deadlines.arm(link, self.limits.keepalive_seconds)
+
+    def lost(self, link: Link) -> None:
+        self.links.discard(link)
+        self._idle.pop(link, None)
+        self._lost_one.set()

@@ -1,0 +1,448 @@
+"""A client's connection: requests in, one at a time, responses out in the same order."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+from fairq.gateway.http1.body import Collector
+from fairq.gateway.http1.deadlines import Timed
+from fairq.gateway.http1.errors import BadMessage
+from fairq.gateway.http1.exchange import Exchange
+from fairq.gateway.http1.framing import END_OF_HEAD
+from fairq.gateway.http1.headers import encode_head, status_line
+from fairq.gateway.http1.heads import RequestHead, check_start, parse_request
+
+if TYPE_CHECKING:
+    from fairq.gateway.http1.server import Peer, Server
+
+# What is being read. The response has its own progress: `exchange`, `_finishing`.
+IDLE = "idle"  # nothing of the next request has come
+HEAD = "head"  # a part of its head has
+UNREAD = "unread"  # the application has the head and has not asked for the body
+BODY = "body"  # being collected for the application
+DISCARD = "discard"  # the rest of a body nobody wants
+COMPLETE = "complete"  # the request is read; what comes now belongs to the next one
+DEAF = "deaf"  # what comes now is thrown away: the connection closes after the response
+CLOSED = "closed"
+
+
+class Connection(asyncio.Protocol, Timed):
+    __slots__ = (
+        "_advancing",
+        "_collector",
+        "_finishing",
+        "_head",
+        "_held",
+        "_mark",
+        "_paused",
+        "_pending",
+        "_phase",
+        "_reading",
+        "_scanned",
+        "_sent",
+        "_skip",
+        "_transport",
+        "exchange",
+        "keep",
+        "peer",
+        "peer_use",
+        "server",
+    )
+
+    def __init__(self, server: Server) -> None:
+        Timed.__init__(self)
+        self.server = server
+        self.exchange: Exchange | None = None
+        self.keep = True
+        self.peer: tuple[str, int] = ("", 0)
+        self.peer_use: Peer | None = None
+        self._phase = IDLE
+        self._pending = b""  # bytes received and not yet understood
+        self._scanned = 0  # of them, how many have been searched for the end of a head
+        self._head: RequestHead | None = None
+        self._collector: Collector | None = None
+        self._skip = 0  # bytes of an unwanted body still to come
+        self._held = 0  # bytes counted against the server's and the peer's bounds
+        self._sent = 0
+        self._mark = 0  # progress at the start of the current rate window
+        self._paused = False
+        self._finishing = False
+        self._advancing = False
+        self._reading = True
+
+    # -- transport callbacks
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport = cast(asyncio.Transport, transport)
+        sock = transport.get_extra_info("socket")
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.peer = transport.get_extra_info("peername")[:2]
+        limits = self.server.limits
+        transport.set_write_buffer_limits(high=limits.write_buffer)
+        self.server.deadlines.arm(self, limits.idle_seconds)
+        refusal = self.server.admit(self)
+        if refusal is not None:
+            self._refuse(refusal)
+
+    def data_received(self, data: bytes) -> None:
+        phase = self._phase
+        if phase is IDLE or phase is HEAD:
+            self._pending = self._pending + data if self._pending else data
+            self._advance()
+        elif phase is BODY:
+            self._collect(data)
+        elif phase is DISCARD:
+            self._discard(data)
+        elif phase is COMPLETE or phase is UNREAD:
+            self._pending += data
+            self._bound_pending()
+
+    def eof_received(self) -> bool:
+        if self._finishing and self._phase is not CLOSED:
+            self.keep = False
+            return True  # the response is complete and may still reach a client that only stopped sending
+        if self.exchange is not None:
+            self._transport.abort()
+            self._lost()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost()
+
+    def pause_writing(self) -> None:
+        if self._finishing:
+            return
+        self._paused = True
+        self._watch_reader()
+        exchange = self.exchange
+        if exchange is not None and exchange.on_pause is not None:
+            exchange.on_pause()
+
+    def resume_writing(self) -> None:
+        if self._finishing:
+            self._transport.set_write_buffer_limits(high=self.server.limits.write_buffer)
+            self._flushed()
+            return
+        self._paused = False
+        self.server.deadlines.disarm(self)
+        exchange = self.exchange
+        if exchange is not None and exchange.on_resume is not None:
+            exchange.on_resume()
+
+    # -- requests in
+
+    def _advance(self) -> None:
+        """Take requests out of what is pending, until one is running or incomplete."""
+        if self._advancing:
+            return
+        self._advancing = True
+        try:
+            while self._pending and (self._phase is IDLE or self._phase is HEAD):
+                if not self._take_request():
+                    break
+        except BadMessage as refusal:
+            self._refuse(refusal)
+        finally:
+            self._advancing = False
+
+    def _take_request(self) -> bool:
+        pending = self._pending
+        if self._phase is IDLE:
+            while pending[:2] == b"\r\n":  # empty lines before a request are to be ignored (RFC 9112 §2.2)
+                pending = pending[2:]
+            self._pending = pending
+            if pending in (b"", b"\r"):
+                return False
+        limits = self.server.limits
+        end = pending.find(END_OF_HEAD, max(self._scanned - 3, 0)) + 4
+        if end < 4:
+            self._scanned = len(pending)
+            self._incomplete_head()
+            return False
+        self._scanned = 0
+        if end > limits.head_bytes:
+            raise BadMessage(431, f"the head is larger than {limits.head_bytes} bytes")
+        head = parse_request(pending[:end], limits)
+        self._pending = pending[end:]
+        self._hold(0)
+        self.server.deadlines.disarm(self)
+        self.keep = head.keep and not self.server.draining
+        if head.framing.kind == "none":
+            self._phase = COMPLETE
+        else:
+            self._phase = UNREAD
+            self._head = head
+        self.exchange = exchange = Exchange(self, head)
+        self._call(self.server.app, exchange)
+        return True
+
+    def _incomplete_head(self) -> None:
+        limits = self.server.limits
+        check_start(self._pending)
+        if len(self._pending) > limits.head_bytes:
+            raise BadMessage(431, f"the head is larger than {limits.head_bytes} bytes")
+        self._hold(len(self._pending))
+        if self._phase is IDLE:
+            self._phase = HEAD
+            self.server.deadlines.arm(self, limits.head_seconds)
+
+    def has_input(self) -> bool:
+        return bool(self._pending)
+
+    def read_body(self, on_body: Callable[[bytes], None], limit: int) -> None:
+        """Collect the body for `on_body`; the server answers what is wrong with it."""
+        if self._phase is COMPLETE:
+            self._call(on_body, b"")
+            return
+        head, self._head = self._head, None
+        if head is None:
+            raise RuntimeError("the body has been read already")
+        self._phase = BODY
+        try:
+            self._collector = Collector(head, on_body, limit)
+        except BadMessage as refusal:
+            self._refuse(refusal)
+            return
+        self._listen(True)
+        data, self._pending = self._pending, b""
+        if data or head.framing.length == 0:
+            self._collect(data)
+        if self._phase is BODY:
+            self._mark = self._collector.received
+            self.server.deadlines.arm(self, self.server.limits.sender_seconds)
+
+    def _collect(self, data: bytes) -> None:
+        collector = self._collector
+        assert collector is not None
+        try:
+            end = collector.feed(data)
+            if end < 0:
+                self._hold(collector.received)
+                return
+        except BadMessage as refusal:
+            self._refuse(refusal)
+            return
+        self._collector = None
+        self._phase = COMPLETE
+        self._pending = data[end:]
+        self._hold(0)
+        if not self._paused:
+            self.server.deadlines.disarm(self)
+        self._call(collector.deliver, collector.body())
+
+    def _discard(self, data: bytes) -> None:
+        skip = self._skip
+        self._skip = max(skip - len(data), 0)
+        if self._skip:
+            return
+        self._phase = COMPLETE
+        self._pending = data[skip:]
+        if self.exchange is None:
+            self._next()
+
+    def _bound_pending(self) -> None:
+        """Keep what waits behind a running request small, and keep reading: only so is a leaving client noticed."""
+        if len(self._pending) <= self.server.limits.pipelined_bytes:
+            try:
+                self._hold(len(self._pending))
+                return
+            except BadMessage:
+                pass
+        if self._phase is UNREAD:
+            self._listen(False)
+        else:
+            self._close_after_response()
+
+    # -- responses out
+
+    def response_starts(self, close: bool) -> None:
+        if close or self.server.draining:
+            self.keep = False
+        if self._phase is UNREAD:
+            self._skip_body()
+        elif self._phase is BODY:
+            self._close_after_response()
+
+    def _skip_body(self) -> None:
+        """The response comes without the body having been asked for."""
+        head, self._head = self._head, None
+        assert head is not None
+        assert self.exchange is not None
+        length = head.framing.length
+        waits = self.exchange.expects  # whether the body comes after a final answer is up to the client
+        if waits or length is None or length > self.server.limits.discard_bytes:
+            self._close_after_response()
+            return
+        self._listen(True)
+        self._hold(0)
+        self._phase = DISCARD
+        self._skip = length
+        data, self._pending = self._pending, b""
+        self._discard(data)
+
+    def _close_after_response(self) -> None:
+        self.keep = False
+        self._phase = DEAF
+        self._collector = self._head = None
+        self._pending = b""
+        self._hold(0)
+        self._listen(True)
+
+    def connection_field(self, version: tuple[int, int]) -> bytes:
+        if not self.keep:
+            return b"connection: close\r\n"
+        return b"" if version == (1, 1) else b"connection: keep-alive\r\n"
+
+    def send(self, data: bytes) -> None:
+        self._sent += len(data)
+        self._transport.write(data)
+
+    def response_finished(self) -> None:
+        self._finishing = True
+        if self._transport.get_write_buffer_size() == 0:
+            self._flushed()
+            return
+        self._watch_reader()
+        self._transport.set_write_buffer_limits(high=0)  # makes resume_writing tell when the buffer is empty
+
+    def _flushed(self) -> None:
+        exchange, self.exchange = self.exchange, None
+        self._finishing = self._paused = False
+        self.server.deadlines.disarm(self)
+        if exchange is not None:
+            exchange.detach()
+            if exchange.on_done is not None:
+                self._call(exchange.on_done)
+        self._next()
+
+    def _next(self) -> None:
+        if not self.keep or self.server.draining:
+            self._close()
+        elif self._phase is DISCARD:
+            self.server.deadlines.arm(self, self.server.limits.sender_seconds)
+        elif self._phase is COMPLETE:
+            self._phase = IDLE
+            self._hold(0)
+            self.server.deadlines.arm(self, self.server.limits.idle_seconds)
+            self._advance()
+
+    # -- the end
+
+    def _refuse(self, refusal: BadMessage) -> None:
+        """Answer what cannot be a request, or a request whose body cannot be one, and close."""
+        exchange = self.exchange
+        self._close_after_response()
+        if exchange is None:
+            headers, body = self.server.refuse(refusal.status, refusal.reason)
+            framing = b"content-length: %d\r\nconnection: close\r\n" % len(body)
+            self.send(encode_head(status_line(refusal.status), headers, framing) + body)
+            self._close()
+            return
+        started = exchange.started
+        if started:
+            exchange.abort()
+            return
+        exchange.on_gone = exchange.on_done = None
+        if exchange.on_refused is not None:
+            self._call(exchange.on_refused, refusal.status, refusal.reason)
+        if not exchange.started and not exchange.closed:
+            exchange.respond(refusal.status, *self.server.refuse(refusal.status, refusal.reason), close=True)
+
+    def expire(self) -> None:
+        limits = self.server.limits
+        phase = self._phase
+        if self._paused or self._finishing:
+            read = self._sent - self._transport.get_write_buffer_size()
+            if read - self._mark < limits.reader_rate * limits.reader_seconds:
+                if self.exchange is not None:
+                    self.exchange.stalled = True
+                self._transport.abort()
+                self._lost()
+            else:
+                self._watch_reader()
+        elif self._collector is not None:
+            received = self._collector.received
+            if received - self._mark < limits.sender_rate * limits.sender_seconds:
+                self._refuse(BadMessage(408, "the body comes too slowly"))
+            else:
+                self._mark = received
+                self.server.deadlines.arm(self, limits.sender_seconds)
+        elif phase is HEAD:
+            self._refuse(BadMessage(408, "the head comes too slowly"))
+        else:
+            self._transport.abort()
+
+    def _watch_reader(self) -> None:
+        self._mark = self._sent - self._transport.get_write_buffer_size()
+        self.server.deadlines.arm(self, self.server.limits.reader_seconds)
+
+    def close_if_idle(self) -> None:
+        """For a graceful shutdown: what runs may end, and nothing follows it."""
+        self.keep = False
+        if self._phase is IDLE:
+            self._close()
+
+    def _close(self) -> None:
+        """Close after what has been written.
+
+        A client that is still sending would get a reset and might lose the answer, so then only our side is closed and
+        the other is read for a little while.
+        """
+        if self._transport.is_closing():
+            return
+        if self._phase is COMPLETE or self._phase is IDLE:
+            self._transport.close()
+        else:
+            self._phase = DEAF
+            self._transport.write_eof()
+            self.server.deadlines.arm(self, self.server.limits.linger_seconds)
+
+    def abort(self) -> None:
+        self._phase = CLOSED
+        self._transport.abort()
+
+    def _lost(self) -> None:
+        self._phase = CLOSED
+        self._collector = self._head = None
+        self._pending = b""
+        self._hold(0)
+        self.server.deadlines.forget(self)
+        self.server.discard(self)
+        exchange, self.exchange = self.exchange, None
+        if exchange is not None and not exchange.closed:
+            exchange.detach()
+            if exchange.on_gone is not None:
+                exchange.on_gone()
+
+    def _listen(self, reading: bool) -> None:
+        if reading is not self._reading and not self._transport.is_closing():
+            self._reading = reading
+            if reading:
+                self._transport.resume_reading()
+            else:
+                self._transport.pause_reading()
+
+    def _hold(self, size: int) -> None:
+        """Count `size` buffered bytes in all for this connection. Raises BadMessage when that is too much."""
+        if size != self._held:
+            change, self._held = size - self._held, size
+            self.server.hold(self.peer_use, change)
+
+    def _call(self, callback: Callable[..., None], *args: object) -> None:
+        """Run application code. Its failure costs the exchange, never the server."""
+        exchange = self.exchange
+        try:
+            callback(*args)
+        except Exception as error:
+            message = "unhandled exception in the application of an HTTP server"
+            asyncio.get_running_loop().call_exception_handler(
+                {"message": message, "exception": error, "protocol": self}
+            )
+            if exchange is not None and not exchange.closed:
+                if exchange.started:
+                    exchange.abort()
+                else:
+                    exchange.respond(500, *self.server.refuse(500, "internal error"), close=True)

@@ -1,0 +1,107 @@
+"""Deadlines of many connections, kept by one coarse timer.
+
+A loop timer per request and phase costs more than the request's parsing. Here an armed deadline is an attribute, and a
+connection sits in the bucket of the tick at which it must be looked at next; a deadline that moves *later*, the usual
+case, touches no bucket. A deadline fires never early and at most two ticks late.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+
+NEVER = math.inf
+
+
+class Timed:
+    """Something with one deadline at a time. `expire` is called once when it has passed."""
+
+    __slots__ = ("due", "slot")
+
+    def __init__(self) -> None:
+        self.due: float = NEVER  # seconds on the clock of its Deadlines
+        self.slot: float = NEVER  # the bucket it is in
+
+    def expire(self) -> None:
+        raise NotImplementedError
+
+
+class Deadlines:
+    """The deadlines of everything on one event loop.
+
+    `clock` gives seconds and never goes back. Without `start()` nothing ticks by itself: tests move their clock and
+    call `sweep()`.
+    """
+
+    def __init__(self, clock: Callable[[], float], tick: float = 0.25) -> None:
+        self.clock = clock
+        self.tick = tick
+        self.now = clock()  # as of the last sweep: reading the clock per request is not needed
+        self._swept = math.floor(self.now / tick)
+        self._buckets: dict[float, set[Timed]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._users = 0
+
+    def arm(self, item: Timed, seconds: float) -> None:
+        """Call `item.expire()` when `seconds` have passed from now, instead of any deadline it had."""
+        item.due = due = self.now + self.tick + seconds
+        slot = math.ceil(due / self.tick)
+        if slot < item.slot:
+            self._move(item, slot)
+
+    def disarm(self, item: Timed) -> None:
+        item.due = NEVER
+
+    def forget(self, item: Timed) -> None:
+        """Drop `item` for good, with the reference kept to it."""
+        item.due = NEVER
+        bucket = self._buckets.get(item.slot)
+        if bucket is not None:
+            bucket.discard(item)
+        item.slot = NEVER
+
+    def _move(self, item: Timed, slot: float) -> None:
+        old = self._buckets.get(item.slot)
+        if old is not None:
+            old.discard(item)
+        item.slot = slot
+        bucket = self._buckets.get(slot)
+        if bucket is None:
+            bucket = self._buckets[slot] = set()
+        bucket.add(item)
+
+    def sweep(self) -> None:
+        """Expire everything whose deadline has passed."""
+        self.now = self.clock()
+        current = math.floor(self.now / self.tick)
+        if current - self._swept <= len(self._buckets):
+            passed: list[float] = list(range(self._swept + 1, current + 1))
+        else:
+            passed = sorted(slot for slot in self._buckets if slot <= current)
+        self._swept = current
+        for slot in passed:
+            for item in self._buckets.pop(slot, ()):
+                item.slot = NEVER
+                if item.due <= self.now:
+                    item.due = NEVER
+                    item.expire()
+                elif item.due < NEVER:
+                    self._move(item, math.ceil(item.due / self.tick))
+
+    def start(self) -> None:
+        """Sweep on the running loop until each `start` has had its `stop`."""
+        self._users += 1
+        if self._timer is None:
+            self.now = self.clock()
+            self._timer = asyncio.get_running_loop().call_later(self.tick, self._on_tick)
+
+    def stop(self) -> None:
+        self._users -= 1
+        if self._users == 0 and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _on_tick(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(self.tick, self._on_tick)
+        self.sweep()

@@ -1,0 +1,190 @@
+"""One request and its response on a client's connection: what the gateway sees of HTTP/1.1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fairq.gateway.http1.headers import Headers, encode_head, status_line
+from fairq.gateway.http1.heads import RequestHead
+
+if TYPE_CHECKING:
+    from fairq.gateway.http1.connection import Connection
+
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_JOIN_BELOW = 64 * 1024  # a body smaller than this is copied behind its head: one system call instead of two
+
+
+class Exchange:
+    """A request whose head is complete, and the way to answer it.
+
+    It ends in exactly one of these ways, reported once, after which every call is ignored:
+
+    * `on_done`: the response is in the kernel's hands;
+    * `on_gone`: the client left, or read so slowly that it was cut off (then `stalled` is true);
+    * `on_refused(status, reason)`: the rest of the request was not acceptable. The application may still `respond` in
+      this callback; if it does not, the server does;
+    * a call of `abort()`, which is not reported.
+    """
+
+    __slots__ = (
+        "_conn",
+        "_left",
+        "_mode",
+        "closed",
+        "expects",
+        "framing",
+        "headers",
+        "method",
+        "on_done",
+        "on_gone",
+        "on_pause",
+        "on_refused",
+        "on_resume",
+        "path",
+        "peer",
+        "query",
+        "stalled",
+        "started",
+        "target",
+        "version",
+    )
+
+    def __init__(self, conn: Connection, head: RequestHead) -> None:
+        self._conn: Connection | None = conn
+        self._mode = "none"
+        self._left = 0
+        self.method = head.method
+        self.target = head.target
+        self.path = head.path
+        self.query = head.query
+        self.version = head.version
+        self.headers = head.headers
+        self.framing = head.framing  # of the request's body
+        self.expects = head.expects
+        self.peer = conn.peer
+        self.closed = False
+        self.started = False
+        self.stalled = False
+        self.on_gone: Callable[[], None] | None = None
+        self.on_pause: Callable[[], None] | None = None
+        self.on_resume: Callable[[], None] | None = None
+        self.on_done: Callable[[], None] | None = None
+        self.on_refused: Callable[[int, str], None] | None = None
+
+    def header(self, name: bytes) -> bytes | None:
+        """The first value of a field (lower-case name), or None."""
+        for field, value in self.headers:
+            if field == name:
+                return value.rstrip(b" \t")
+        return None
+
+    def values(self, name: bytes) -> list[bytes]:
+        """All values of a field, in order."""
+        return [value.rstrip(b" \t") for field, value in self.headers if field == name]
+
+    def read_body(self, on_body: Callable[[bytes], None], limit: int) -> None:
+        """Collect the whole body and call `on_body` once, perhaps before returning. More than `limit` bytes: 413."""
+        conn = self._conn
+        if conn is None:
+            return
+        if self.expects and not conn.has_input():
+            conn.send(_CONTINUE)
+        self.expects = False
+        conn.read_body(on_body, limit)
+
+    def respond(self, status: int, headers: Headers, body: bytes, *, close: bool = False) -> None:
+        """A whole response. Framing and connection fields are added; `headers` must not have them."""
+        conn = self._begin(status, close)
+        if conn is None:
+            return
+        bodyless = status == 204 or status == 304
+        framing = b"" if bodyless else b"content-length: %d\r\n" % len(body)
+        head = encode_head(status_line(status), headers, framing + conn.connection_field(self.version))
+        if bodyless or self.method == b"HEAD":
+            conn.send(head)
+        elif len(body) < _JOIN_BELOW:
+            conn.send(head + body)
+        else:
+            conn.send(head)
+            conn.send(body)
+        self._mode = "none"
+        self.finish()
+
+    def start(self, status: int, headers: Headers, *, length: int | None = None) -> None:
+        """Begin a response whose body comes by `write`: of `length` bytes, or chunked (on HTTP/1.0 until the close).
+
+        In answer to HEAD, `length` is what a GET would have had, and body bytes are dropped.
+        """
+        conn = self._begin(status, False)
+        if conn is None:
+            return
+        framing = b""
+        if length is not None:
+            self._mode = "length"
+            self._left = length
+            if status != 204:
+                framing = b"content-length: %d\r\n" % length
+        elif self.version >= (1, 1):
+            self._mode = "chunked"
+            framing = b"transfer-encoding: chunked\r\n"
+        else:
+            self._mode = "close"
+            conn.keep = False
+        if self.method == b"HEAD" or status == 204 or status == 304:
+            self._mode = "none"
+            if length is None:
+                framing = b""
+        conn.send(encode_head(status_line(status), headers, framing + conn.connection_field(self.version)))
+
+    def write(self, data: bytes) -> None:
+        """Body bytes, framed as the response's start decided."""
+        conn = self._conn
+        if conn is None or not data:
+            return
+        mode = self._mode
+        if mode == "chunked":
+            conn.send(b"%x\r\n%b\r\n" % (len(data), data))
+        elif mode == "length":
+            self._left -= len(data)
+            if self._left < 0:
+                raise ValueError("more body bytes than the announced length")
+            conn.send(data)
+        elif mode == "close":
+            conn.send(data)
+
+    def finish(self) -> None:
+        """The end of the body. A length-framed response that is not complete is cut."""
+        conn = self._conn
+        if conn is None:
+            return
+        if self._mode == "chunked":
+            conn.send(b"0\r\n\r\n")
+        elif self._mode == "length" and self._left:
+            self.abort()
+            return
+        conn.response_finished()
+
+    def abort(self) -> None:
+        """Close the connection at once; a started response is cut. Reports nothing."""
+        conn = self._conn
+        if conn is not None:
+            self.detach()
+            conn.abort()
+
+    def _begin(self, status: int, close: bool) -> Connection | None:
+        conn = self._conn
+        if conn is None:
+            return None
+        if self.started:
+            raise RuntimeError("this exchange has been answered already")
+        if status < 200:
+            raise ValueError("a final status is 200 or more")
+        self.started = True
+        conn.response_starts(close)
+        return conn
+
+    def detach(self) -> None:
+        """End the exchange (the connection's part)."""
+        self._conn = None
+        self.closed = True

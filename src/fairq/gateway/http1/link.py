@@ -1,0 +1,230 @@
+"""One connection to an upstream: a request out, its response in, then the next."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING, cast
+
+from fairq.gateway.http1.deadlines import Timed
+from fairq.gateway.http1.errors import BadMessage
+from fairq.gateway.http1.failure import FailureKind
+from fairq.gateway.http1.framing import END_OF_HEAD, NO_BODY, Chunked, check_line_ends
+from fairq.gateway.http1.heads import parse_response
+
+if TYPE_CHECKING:
+    from fairq.gateway.http1.client import Transfer, Upstream
+
+_JOIN_BELOW = 64 * 1024
+
+
+class Link(asyncio.Protocol, Timed):
+    """Carries one transfer at a time. It goes back to the pool only if both messages ended where they should."""
+
+    __slots__ = (
+        "_chunked",
+        "_framing",
+        "_heard",
+        "_in_head",
+        "_keep",
+        "_left",
+        "_pending",
+        "_recent",
+        "_transfer",
+        "_transport",
+        "_upstream",
+        "_used",
+    )
+
+    def __init__(self, upstream: Upstream) -> None:
+        Timed.__init__(self)
+        self._upstream = upstream
+        self._transfer: Transfer | None = None
+        self._used = False  # has carried a response before
+        self._expect_head()
+
+    def _expect_head(self) -> None:
+        self._in_head = True
+        self._pending = b""  # of the head
+        self._framing = NO_BODY
+        self._left = 0
+        self._chunked: Chunked | None = None
+        self._keep = False
+        self._heard = False  # any byte of this response
+        self._recent = False  # any byte since the deadline was set
+
+    # -- what transfers and the pool do
+
+    def usable(self) -> bool:
+        return not self._transport.is_closing()
+
+    def carry(self, transfer: Transfer) -> None:
+        """Send a transfer's request and take its response."""
+        self._transfer = transfer
+        transfer.link = self
+        self._expect_head()
+        body = transfer.body
+        if len(body) < _JOIN_BELOW:
+            self._transport.write(transfer.head + body)
+        else:
+            self._transport.write(transfer.head)
+            self._transport.write(body)
+        self._upstream.deadlines.arm(self, self._upstream.limits.first_byte_seconds)
+        if transfer.paused:
+            self.pause()
+
+    def pause(self) -> None:
+        if not self._transport.is_closing():
+            self._transport.pause_reading()
+            self._upstream.deadlines.disarm(self)  # the upstream is not to blame for this silence
+
+    def resume(self) -> None:
+        if not self._transport.is_closing():
+            self._transport.resume_reading()
+            limits = self._upstream.limits
+            self._upstream.deadlines.arm(self, limits.first_byte_seconds if self._in_head else limits.idle_seconds)
+
+    def abort(self) -> None:
+        self._transfer = None
+        self._transport.abort()
+
+    # -- transport callbacks
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport = cast(asyncio.Transport, transport)
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._upstream.links.add(self)
+
+    def data_received(self, data: bytes) -> None:
+        transfer = self._transfer
+        if transfer is None:
+            self.abort()  # nobody asked: it could be taken for the answer to the next request
+            return
+        self._recent = True
+        try:
+            if self._in_head:
+                self._read_head(transfer, data)
+            else:
+                self._read_body(transfer, data)
+        except BadMessage as bad:
+            self._fail("protocol", bad.reason)
+
+    def eof_received(self) -> None:
+        if self._transfer is not None and not self._in_head and self._framing.kind == "close":
+            self._complete(self._transfer)
+        else:
+            self._lost("")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._upstream.lost(self)
+        self._upstream.deadlines.forget(self)
+        self._lost(f": {exc}" if exc else "")
+
+    def expire(self) -> None:
+        if self._transfer is None:
+            self._transport.close()
+        elif self._in_head:
+            self._fail("timeout", f"no response within {self._upstream.limits.first_byte_seconds:g} s")
+        elif self._recent:
+            self._recent = False
+            self._upstream.deadlines.arm(self, self._upstream.limits.idle_seconds)
+        else:
+            self._fail("timeout", f"silent for {self._upstream.limits.idle_seconds:g} s in the middle of the response")
+
+    # -- the response
+
+    def _read_head(self, transfer: Transfer, data: bytes) -> None:
+        if not self._heard:
+            self._heard = True
+            transfer.forget_request()
+        limits = self._upstream.limits
+        pending = self._pending + data
+        while True:
+            at = pending.find(END_OF_HEAD) + 4
+            if at < 4:
+                check_line_ends(pending)
+            if max(at, 0) > limits.head_bytes or (at < 4 and len(pending) > limits.head_bytes):
+                raise BadMessage(502, f"the response's head is larger than {limits.head_bytes} bytes")
+            if at < 4:
+                self._pending = pending
+                return
+            head = parse_response(pending[:at], transfer.method, limits)
+            pending = pending[at:]
+            if head.status >= 200:
+                break
+        self._pending = b""
+        self._in_head = False
+        self._framing = framing = head.framing
+        # An answer before the request is out: the upstream may never read the rest of it as that request's body.
+        self._keep = head.keep and self._transport.get_write_buffer_size() == 0
+        self._recent = False
+        self._upstream.deadlines.arm(self, limits.idle_seconds)
+        transfer.started = True
+        if framing.kind == "length":
+            self._left = framing.length or 0
+        elif framing.kind == "chunked":
+            self._chunked = Chunked(head.parser, head.sink)
+        receiver = transfer.receiver
+        if receiver is not None:
+            receiver.on_head(head.status, head.reason, head.headers, framing)
+        if self._transfer is not transfer:
+            return
+        if pending:
+            self._read_body(transfer, pending)
+        elif framing.kind == "none" or (framing.kind == "length" and not self._left):
+            self._complete(transfer)
+
+    def _read_body(self, transfer: Transfer, data: bytes) -> None:
+        kind = self._framing.kind
+        end = -1
+        payload = data
+        if kind == "chunked":
+            assert self._chunked is not None
+            payload, end = self._chunked.feed(data)
+        elif kind == "length":
+            self._left -= len(data)
+            if self._left <= 0:
+                end = len(data) + self._left
+                payload = data[:end]
+        elif kind == "none":
+            end = 0
+            payload = b""
+        if payload:
+            transfer.bytes_received += len(payload)
+            receiver = transfer.receiver
+            if receiver is not None:
+                receiver.on_data(payload)
+            if self._transfer is not transfer:
+                return
+        if end >= 0:
+            if end < len(data):
+                self._keep = False  # bytes that nobody asked for
+            self._complete(transfer)
+
+    def _complete(self, transfer: Transfer) -> None:
+        self._transfer = None
+        if self._keep and not self._transport.is_closing() and self._transport.get_write_buffer_size() == 0:
+            if transfer.paused:
+                self._transport.resume_reading()
+            self._used = True
+            self._upstream.put_back(self)
+        else:
+            self._transport.abort()
+        transfer.end()
+
+    def _fail(self, kind: FailureKind, detail: str) -> None:
+        transfer, self._transfer = self._transfer, None
+        self._transport.abort()
+        if transfer is not None:
+            transfer.fail(kind, detail)
+
+    def _lost(self, cause: str) -> None:
+        transfer, self._transfer = self._transfer, None
+        if transfer is None:
+            return
+        self._transport.abort()
+        if self._used and not self._heard:
+            transfer.again()
+        else:
+            where = "in the middle of the response" if transfer.started else "before the response"
+            transfer.fail("reset", f"the upstream closed the connection {where}{cause}")
