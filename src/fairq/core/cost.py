@@ -105,6 +105,8 @@ class Estimator:
 
     def estimate(self, request: Request) -> Estimate:
         """Pure. O(1)."""
+        if request.size is not None:  # an endpoint whose requests have a fixed cost
+            return Estimate(request.size, 0, 0)
         habits = self.habits.get((request.flow, request.model)) or self.prior()
         model = self.model
         inputs = request.input_tokens
@@ -123,6 +125,8 @@ class Estimator:
         """The same price for what was really used; 0 for a request that never reached an engine."""
         if usage.source is Source.NONE:
             return 0
+        if request.size is not None:
+            return request.size
         usage = self.clipped(request, usage)
         return self.price(request, usage.prompt, usage.completion, usage.cached)
 

@@ -86,6 +86,10 @@ class UpstreamRemoved(Event, frozen=True, kw_only=True, tag=True):
     upstream: str
 
 
+class Draining(Event, frozen=True, kw_only=True, tag=True):
+    """The gateway shuts down: what waits is refused, what runs may end."""
+
+
 class Paused(Event, frozen=True, kw_only=True, tag=True):
     tenant: str
 
@@ -136,6 +140,7 @@ AnyEvent = (
     | Tick
     | UpstreamChanged
     | UpstreamRemoved
+    | Draining
     | Paused
     | Resumed
     | Reconfigured

@@ -16,6 +16,7 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     estimate  what a policy is told instead of `size`
     priority  larger is more urgent
     deadline  absolute; a deadline of the work, not of its wait
+    slice     how much service it asks for at a time (EEVDF's request), None where the policy decides
     """
 
     id: str
@@ -26,6 +27,7 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     estimate: int | None = None
     priority: int = 0
     deadline: int | None = None
+    slice: int | None = None
 
 
 class Request(Job, frozen=True, kw_only=True, omit_defaults=True):

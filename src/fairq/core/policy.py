@@ -8,28 +8,38 @@ The same object runs in every layer (CPU, link, cluster, router, engine, gateway
     select(now, view) -> Pick | Wait   who is next, and why; pure
     commit(decision, now)              the decision is taken: the job leaves its queue
     charge(job, amount, now)           service given: at once for a router, by the tick, token or byte elsewhere
-    stop(job, now, reason)             it no longer runs
+    stop(job, now, reason, on)         it no longer runs
     cancel(job, now)                   it leaves the queue unserved
+    timer(now)                         the moment that `next_change` named has come
 
 Order at one instant, in every layer: charges, finishes, arrivals and wakes, slice expiry, timers, select.
 
 What sketching DRR, lottery with ticket transfer, MLFQ with boost, EDF, stride with leave and join, WFQ, EEVDF with
-sleep, DLPM, VTC under event jumping and capped SFQ on it settled (tests/core/test_contract.py keeps the sketches):
+sleep, DLPM, VTC under event jumping and capped SFQ on it settled (tests/core/sketches keeps them):
 
 * `commit` and `charge` are two calls. SFQ, stride and VTC choose first and learn the amount afterwards, so the
   rule of a router reads select / clock / dispatch / charge. A policy that must know the amount to choose (DRR,
   shortest, WFQ) asks `layer.cost(job)`, which is what `charge` will be given if the job is dispatched now.
-* `commit` also gets a `Wait`: DRR's rounds and lottery's draw advance although nobody was picked. What `select` found
-  out on the way travels in the decision's private `plan`, so that `select` stays pure and nothing is computed twice.
+* What `select` found out on the way (DRR's visits, DLPM's refills) travels in the decision's private `plan`, so that
+  `select` stays pure and nothing is computed twice. A `Wait` with a plan is committed too: the state moves on although
+  nobody was picked.
+* Randomness is a function of a counter, `layer.random(n, stop)`, not a generator. Then `select` may look at its draw
+  as often as it likes, `commit` consumes it by counting, and the counter is all there is to save.
 * `stop` and `arrive` are separate. A preempted job is stopped, then arrives again with the cause, so that arrivals of
-  the same instant can be queued before it (round robin) or after it (its `expired-first` option).
+  the same instant can be queued before it (round robin) or after it (its `expired-first` option). A blocked one says
+  `on` whom: lottery lends that flow its tickets until the job arrives again.
+* `timer` is a call of its own. Had `select` to pretend that a boost or an aging step had happened already, so had
+  `preempts`, `slice` and `show`. It comes once, even if several such moments have passed unnoticed.
 * A flow that may not be dispatched from (paused, at its cap) is told by `flow_open`, not by moving its jobs: the
   queue stays, the flow is not backlogged, and it joins again like a flow that was idle.
-* Service that is continuous (decode iterations) is announced by `started` and by `stop` on the layer's service clock
-  and read lazily; `charge` is then not called for it. Touching each running flow at each event costs an engine
-  simulation a factor of six.
-* `next_change` is what lets a layer jump: the earliest moment at which `select` could answer otherwise without an
-  event (boost, aging, a counter overtaking another). It may be early, never late.
+* Service that is continuous (decode iterations) is announced by `started` and `stop` and read lazily from
+  `layer.clock()`, which counts it; `charge` is then not called for it. Touching each running flow at each event costs
+  an engine simulation a factor of six. The clock belongs to the layer because arrivals need it as well: VTC lifts a
+  returning flow to counters that are moving.
+* `next_change` and `next_overtaking` let a layer jump: the earliest time, or reading of the service clock, at which
+  `select` could answer otherwise without an event (boost, aging; a counter passing another). Two calls, since a policy
+  cannot know how long an iteration will take. They may be early, never late.
+* What a job asks for besides its size is in the job (`priority`, `deadline`, `slice`), what its flow is due in the flow.
 * Numbers are whatever `layer.normalize` returns: exact rationals in a simulator, integers on a 2**-20 grid at the
   gateway. Policies only add and compare them.
 """
@@ -110,10 +120,8 @@ NOTHING_WAITS = Wait(Why("nothing-waits"))
 Decision = Pick | Wait
 
 
-class Draw(Protocol):
-    """The randomness a policy may use: `random.Random` fits. It is passed in, never made."""
-
-    def randrange(self, stop: int, /) -> int: ...
+Draw = Callable[[int, int], int]
+"""(n, stop) -> the n-th draw of a run, uniform in 0..stop-1. A function of its seed and n; passed in, never made."""
 
 
 class View(Protocol):
@@ -155,6 +163,8 @@ class Layer(Struct, kw_only=True):
     normalize  (amount, weight's numerator, its denominator) -> tag distance
     rate       service per time unit (a link's)
     capacity   resource totals (a cluster's)
+    random     the n-th draw
+    clock      the service clock: units that every started job has been given so far (an engine's decode iterations)
     rebase     may tags be shifted by a constant? Never where they are shown beside the article's
     """
 
@@ -165,6 +175,7 @@ class Layer(Struct, kw_only=True):
     rate: Number = 1
     capacity: Mapping[str, int] = {}
     random: Draw | None = None
+    clock: Callable[[], int] = lambda: 0
     rebase: bool = False
 
 
@@ -255,12 +266,23 @@ class Policy:
         raise NotImplementedError
 
     def next_change(self, now: Time, view: View) -> Time | None:
+        """The earliest time at which `select` could answer otherwise without an event; may be early, never late."""
         return None
+
+    def next_overtaking(self, view: View) -> int | None:
+        """The same on the service clock."""
+        return None
+
+    def timer(self, now: Time) -> None:
+        """The moment of `next_change` has come, or is past."""
 
     # Service
     def charge(self, job: Job, amount: int, now: Time) -> None: ...
-    def started(self, job: Job, clock: int, now: Time) -> None: ...
-    def stop(self, job: Job, now: Time, reason: Stop, clock: int = 0) -> None: ...
+    def started(self, job: Job, now: Time) -> None:
+        """From now on it is given one unit with every tick of `layer.clock`, until it stops."""
+
+    def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
+        """`on`: the flow it waits for, when BLOCKED by one."""
 
     # Preemptive and fluid layers
     def slice(self, job: Job) -> int | None:

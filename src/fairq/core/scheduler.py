@@ -63,6 +63,11 @@ class Scheduler:
         times = [at for at in (first and first[0], self._gives_up_at()) if at is not None]
         return min(times, default=None)
 
+    def can_retry(self, id_: str) -> bool:
+        """Would a failed attempt of this running job be tried on another upstream?"""
+        entry = self.jobs[id_]
+        return entry.attempts < ATTEMPTS and any(u.name != entry.upstream for u in self._usable())
+
     def free_slots(self) -> int:
         return sum(max(upstream.free, 0) for upstream in self.upstreams.values())
 
@@ -148,6 +153,11 @@ class Scheduler:
         self.upstreams.pop(event.upstream, None)
         if was_lit and not self._lit():
             self.dark_since = self.now
+
+    def _on_draining(self, event: ev.Draining, out: list[AnyCommand]) -> None:
+        for entry in list(self.jobs.values()):
+            if entry.state in (State.WAITING, State.RETRYING):
+                self._reject(entry, Outcome.REFUSED_SHUTTING_DOWN, out)
 
     def _on_paused(self, event: ev.Paused, out: list[AnyCommand]) -> None:
         self.tenants.pause(event.tenant, True, self.now)
@@ -338,6 +348,7 @@ HANDLERS: dict[type, Callable[[Scheduler, Any, list[AnyCommand]], None]] = {
     ev.Tick: Scheduler._on_tick,
     ev.UpstreamChanged: Scheduler._on_upstream_changed,
     ev.UpstreamRemoved: Scheduler._on_upstream_removed,
+    ev.Draining: Scheduler._on_draining,
     ev.Paused: Scheduler._on_paused,
     ev.Resumed: Scheduler._on_resumed,
     ev.Reconfigured: Scheduler._on_reconfigured,
