@@ -1,0 +1,157 @@
+"""Readers of response bodies that come in pieces, cut anywhere. They hold a bounded part and never touch the bytes."""
+
+import re
+
+from fairq.gateway.openai.account import Account
+
+MAX_LINE = 1 << 18  # a longer line of a stream is passed on but not read
+MAX_BODY = 1 << 20  # of a longer body only the tail is read, where every engine puts its usage
+TAIL = 1 << 16
+MAX_TRIES = 16  # closing braces after "usage" that may end it
+
+# A key with its closing quote and colon cannot occur inside a JSON string: there the quote would be escaped.
+NEWS = re.compile(rb'"(?:(?:usage|finish_reason|error)"\s*:(?!\s*null)|object"\s*:\s*"error")')
+DELIVERS = re.compile(
+    rb'"(?:content|text|reasoning_content|reasoning|refusal|arguments)"\s*:\s*"(?P<text>[^"])'
+    rb'|"tool_calls"\s*:\s*\[\s*\{'
+)
+
+
+class BodyReader(Account):
+    """Reads a response that is one JSON document: `feed` its pieces, then `finish`."""
+
+    __slots__ = ("_body", "_cut")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._body = bytearray()
+        self._cut = False
+
+    def feed(self, data: bytes) -> None:
+        self._body += data
+        if len(self._body) > MAX_BODY + TAIL:
+            del self._body[:-TAIL]
+            self._cut = True
+
+    def finish(self) -> None:
+        """The body is over, whole or broken off."""
+        body = bytes(self._body)
+        self._body.clear()
+        if self._cut or not self.read(body):
+            self._read_tail(body[-TAIL:])
+
+    def _read_tail(self, tail: bytes) -> None:
+        """The last usage object of a body that is too long to hold, or that broke off behind it."""
+        start = end = tail.rfind(b'"usage"')
+        for _ in range(MAX_TRIES if start >= 0 else 0):
+            end = tail.find(b"}", end) + 1
+            if not end or self.read(b"{%b}" % tail[start:end]):
+                return
+
+
+class UsageScanner(Account):
+    """Reads a stream of server-sent events: `feed` its bytes, then `finish`.
+
+    chunks  events that delivered text, reasoning or a tool call: what an aborted stream without usage is charged by
+    done    `[DONE]` was seen
+    """
+
+    __slots__ = ("_carry", "_head", "_lines", "_skipping", "_tail", "chunks", "done")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.chunks = 0
+        self.done = False
+        self._carry = bytearray()  # a line that has not ended yet
+        self._lines: list[bytes] = []  # data lines of an event that has not ended yet
+        self._skipping = False  # in a line that is too long
+        self._head = self._tail = b"\n"  # of the last event that only delivered text; no event is both like this
+
+    @property
+    def inside_event(self) -> bool:
+        """The bytes so far end within an event, so that its first part went out already."""
+        return bool(self._carry or self._lines or self._skipping)
+
+    def feed(self, data: bytes) -> None:
+        if data.startswith(self._head) and data.endswith(self._tail):
+            # Like an event before, but for its text: nothing new can be in it, unless the text ends inside.
+            text = data[len(self._head) : -len(self._tail)]
+            if text and text.find(b'"') < 0 and not text.endswith(b"\\") and not self.inside_event:
+                self.chunks += 1
+                return
+        self._feed_lines(data)
+
+    def finish(self) -> None:
+        """The stream is over, in good order or cut. An event whose blank line is missing counts if it is whole."""
+        line = bytes(self._carry).rstrip(b"\r")
+        if line.startswith(b"data:") and not self._skipping:
+            self._lines.append(line[5:])
+        self._carry.clear()
+        if self._lines:
+            event = b"\n".join(self._lines)
+            if event.strip() == b"[DONE]" or self.read(event):
+                self._end_event()
+        self._lines.clear()
+
+    def _feed_lines(self, data: bytes) -> None:
+        carry = self._carry
+        if carry or self._skipping:
+            # A CR at the end of the last piece may have been half of a CR LF: only now is it known.
+            ended = 10 in data or 13 in data or carry.endswith(b"\r")
+            carry += data
+            if not ended:
+                if len(carry) > MAX_LINE:
+                    carry.clear()
+                    self._skipping = True
+                return
+            data = bytes(carry)
+            carry.clear()
+        half = b""
+        crs = 13 in data
+        if crs:
+            if data.endswith(b"\r"):
+                half, data = b"\r", data[:-1]
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        lines = data.split(b"\n")
+        carry += lines.pop() + half
+        if self._skipping and lines:
+            del lines[0]
+            self._skipping = False
+        text = 0
+        for line in lines:
+            if not line:
+                if self._lines:
+                    text = self._end_event()
+            elif line.startswith(b"data:"):
+                self._lines.append(line[5:])
+        if len(self._lines) > 1 and sum(map(len, self._lines)) > MAX_LINE:
+            self._lines.clear()
+        if text and len(lines) == 2 and data.endswith(b"\n\n") and not crs:
+            start = len(b"data:") + text
+            end = data.find(b'"', start)
+            if not data.endswith(b"\\", start, end):
+                self._head, self._tail = data[:start], data[end:]
+
+    def _end_event(self) -> int:
+        """A blank line. Returns what `_read_chunk` returns, for an event of one line."""
+        lines, self._lines = self._lines, []
+        if len(lines) == 1:
+            return self._read_chunk(lines[0])
+        whole = b"\n".join(lines)
+        # Some servers end events with a single line feed; then the lines are events of their own.
+        for chunk in [whole] if self.read(whole) else lines:
+            self._read_chunk(chunk)
+        return 0
+
+    def _read_chunk(self, chunk: bytes) -> int:
+        """Returns where the text of a chunk begins that delivers text and nothing else; else 0."""
+        news = NEWS.search(chunk)
+        if news is not None:
+            self.read(chunk)
+        delivers = DELIVERS.search(chunk)
+        if delivers is not None:
+            self.chunks += 1
+            return delivers.end() - 1 if news is None and delivers.end("text") > 0 else 0
+        if len(chunk) < 16 and chunk.strip() == b"[DONE]":
+            self.done = True
+        return 0

@@ -1,0 +1,117 @@
+"""Takes usage-only events out of a stream whose client did not ask for usage. Every other byte passes, at once."""
+
+import re
+
+import msgspec
+
+from fairq.gateway.openai.peek import members
+
+MAX_HELD = 1 << 13  # a longer event is no usage report
+
+# What a usage-only chunk may carry besides null fields. `timings`: llama.cpp puts them into its last chunk.
+ENVELOPE = frozenset(
+    ["id", "object", "created", "model", "system_fingerprint", "service_tier", "obfuscation", "timings"]
+)
+NO_CHOICES = re.compile(rb"\[\s*\]")
+SOME_CHOICES = re.compile(rb'"choices"\s*:\s*(?:\[\s*[^\]\s]|[^\[\s])')
+NO_OBJECT = re.compile(rb"data:\s*[^{\s]")
+LINE_ENDS = (b"\n", b"\r\n", b"\r")
+
+
+def reports_only_usage(data: bytes) -> bool:
+    """Whether an event's data is a chunk with empty `choices` that is there for its usage alone."""
+    try:
+        found = {name: bytes(value) for name, value in members(data).items()}
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    return (
+        found.pop("usage", b"").startswith(b"{")
+        and NO_CHOICES.fullmatch(found.pop("choices", b"")) is not None
+        and all(name in ENVELOPE or value == b"null" for name, value in found.items())
+    )
+
+
+class UsageStripper:
+    """`feed` the bytes of a stream, cut anywhere, and pass on what it returns; `finish` returns the rest.
+
+    An event is held only while it may still turn out to be a usage report, which its first bytes mostly refute.
+    Engines send an event in one piece, and then nothing waits.
+    """
+
+    __slots__ = ("_after_cr", "_between", "_held", "_line", "_mid_line", "_passing", "_removed")
+
+    def __init__(self) -> None:
+        self._between = True  # nothing is held or half passed: the stream is between two events
+        self._held: list[bytes] = []  # whole lines of an event that may be a usage report
+        self._line = b""  # its next line, as far as it is here
+        self._passing = False  # in an event that is none
+        self._mid_line = False  # while passing: the last byte that went out ended no line
+        self._after_cr = False  # the last byte was a CR; a LF now belongs to it
+        self._removed = False  # the last line went away with its event
+
+    def feed(self, data: bytes) -> bytes:
+        if (
+            self._between
+            and data.endswith((b"\n\n", b"\r\n\r\n"))
+            and (data.find(b'"usage"') < 0 or data.count(b'"choices"') == data.count(b'"choices":[{'))
+        ):
+            return data  # whole events, and no usage or no empty choices among them
+        out: list[bytes] = []
+        if self._after_cr and data.startswith(b"\n"):
+            data = data[1:]
+            if self._held:
+                self._held[-1] += b"\n"
+            elif not self._removed:
+                out.append(b"\n")
+            self._after_cr = False
+        for piece in data.splitlines(keepends=True):
+            if self._passing:
+                self._pass(piece, out)
+            else:
+                self._judge(piece, out)
+        if data:
+            self._after_cr = data.endswith(b"\r")
+        self._between = not (self._held or self._line or self._passing or self._after_cr)
+        return b"".join(out)
+
+    def finish(self) -> bytes:
+        """The end of the stream. A usage report without its blank line is one all the same."""
+        rest = [*self._held, self._line]
+        self._held, self._line, self._between = [], b"", True
+        return b"" if reports_only_usage(_data(rest)) else b"".join(rest)
+
+    def _pass(self, piece: bytes, out: list[bytes]) -> None:
+        out.append(piece)
+        self._passing = self._mid_line or piece not in LINE_ENDS
+        self._mid_line = not piece.endswith((b"\n", b"\r"))
+
+    def _judge(self, piece: bytes, out: list[bytes]) -> None:
+        line = self._line + piece
+        self._line = b""
+        self._removed = False
+        held = self._held
+        if line in LINE_ENDS:
+            self._removed = reports_only_usage(_data(held))
+            if not self._removed:
+                out += [*held, line]
+            self._held = []
+        elif _refuted(line, first=not held) or sum(map(len, held)) + len(line) > MAX_HELD:
+            out += [*held, line]
+            self._held = []
+            self._passing = True
+            self._mid_line = not line.endswith((b"\n", b"\r"))
+        elif line.endswith((b"\n", b"\r")):
+            held.append(line)
+        else:
+            self._line = line
+
+
+def _refuted(line: bytes, first: bool) -> bool:
+    """Whether an event with this line, perhaps not all of it, is certainly more than a usage report."""
+    if not line.startswith(b"data:"):
+        return not b"data:".startswith(line)
+    return SOME_CHOICES.search(line) is not None or (first and NO_OBJECT.match(line) is not None)
+
+
+def _data(lines: list[bytes]) -> bytes:
+    return b"\n".join(line.rstrip(b"\r\n").removeprefix(b"data:") for line in lines)
