@@ -3,86 +3,62 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from fairq.gateway.http1.body import Collector
-from fairq.gateway.http1.deadlines import Timed
 from fairq.gateway.http1.errors import BadMessage
 from fairq.gateway.http1.exchange import Exchange
 from fairq.gateway.http1.framing import END_OF_HEAD
 from fairq.gateway.http1.headers import encode_head, status_line
 from fairq.gateway.http1.heads import RequestHead, check_start, parse_request
+from fairq.gateway.http1.writer import Writer
 
 if TYPE_CHECKING:
     from fairq.gateway.http1.server import Peer, Server
 
-# What is being read. The response has its own progress: `exchange`, `_finishing`.
-IDLE = "idle"  # nothing of the next request has come
-HEAD = "head"  # a part of its head has
-UNREAD = "unread"  # the application has the head and has not asked for the body
-BODY = "body"  # being collected for the application
+# What the bytes that come now belong to. The response has its own progress, in Writer.
+IDLE = "idle"  # the next request, nothing of which has come
+HEAD = "head"  # its head, a part of which has
+UNREAD = "unread"  # a body the application has not asked for
+BODY = "body"  # a body being collected for the application
 DISCARD = "discard"  # the rest of a body nobody wants
-COMPLETE = "complete"  # the request is read; what comes now belongs to the next one
-DEAF = "deaf"  # what comes now is thrown away: the connection closes after the response
-CLOSED = "closed"
+COMPLETE = "complete"  # the request after the running one
+DEAF = "deaf"  # nothing: they are thrown away, and the connection closes after the response
 
 
-class Connection(asyncio.Protocol, Timed):
+class Connection(Writer):
     __slots__ = (
         "_advancing",
         "_collector",
-        "_finishing",
         "_head",
         "_held",
-        "_mark",
-        "_paused",
         "_pending",
         "_phase",
         "_reading",
         "_scanned",
-        "_sent",
         "_skip",
-        "_transport",
-        "exchange",
-        "keep",
-        "peer",
-        "peer_use",
-        "server",
+        "use",
     )
 
     def __init__(self, server: Server) -> None:
-        Timed.__init__(self)
-        self.server = server
-        self.exchange: Exchange | None = None
-        self.keep = True
-        self.peer: tuple[str, int] = ("", 0)
-        self.peer_use: Peer | None = None
+        super().__init__(server)
+        self.use: Peer  # what this client's address holds; set by Server.admit
         self._phase = IDLE
         self._pending = b""  # bytes received and not yet understood
         self._scanned = 0  # of them, how many have been searched for the end of a head
         self._head: RequestHead | None = None
         self._collector: Collector | None = None
         self._skip = 0  # bytes of an unwanted body still to come
-        self._held = 0  # bytes counted against the server's and the peer's bounds
-        self._sent = 0
-        self._mark = 0  # progress at the start of the current rate window
-        self._paused = False
-        self._finishing = False
+        self._held = 0  # bytes counted against the server's and the address's bounds
         self._advancing = False
         self._reading = True
 
     # -- transport callbacks
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport = cast(asyncio.Transport, transport)
-        sock = transport.get_extra_info("socket")
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.peer = transport.get_extra_info("peername")[:2]
-        limits = self.server.limits
-        transport.set_write_buffer_limits(high=limits.write_buffer)
-        self.server.deadlines.arm(self, limits.idle_seconds)
+        super().connection_made(transport)
+        self.server.deadlines.arm(self, self.server.limits.idle_seconds)
         refusal = self.server.admit(self)
         if refusal is not None:
             self._refuse(refusal)
@@ -101,7 +77,7 @@ class Connection(asyncio.Protocol, Timed):
             self._bound_pending()
 
     def eof_received(self) -> bool:
-        if self._finishing and self._phase is not CLOSED:
+        if self._finishing:
             self.keep = False
             return True  # the response is complete and may still reach a client that only stopped sending
         if self.exchange is not None:
@@ -111,26 +87,6 @@ class Connection(asyncio.Protocol, Timed):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost()
-
-    def pause_writing(self) -> None:
-        if self._finishing:
-            return
-        self._paused = True
-        self._watch_reader()
-        exchange = self.exchange
-        if exchange is not None and exchange.on_pause is not None:
-            exchange.on_pause()
-
-    def resume_writing(self) -> None:
-        if self._finishing:
-            self._transport.set_write_buffer_limits(high=self.server.limits.write_buffer)
-            self._flushed()
-            return
-        self._paused = False
-        self.server.deadlines.disarm(self)
-        exchange = self.exchange
-        if exchange is not None and exchange.on_resume is not None:
-            exchange.on_resume()
 
     # -- requests in
 
@@ -160,7 +116,7 @@ class Connection(asyncio.Protocol, Timed):
         end = pending.find(END_OF_HEAD, max(self._scanned - 3, 0)) + 4
         if end < 4:
             self._scanned = len(pending)
-            self._incomplete_head()
+            self._await_head()
             return False
         self._scanned = 0
         if end > limits.head_bytes:
@@ -176,10 +132,10 @@ class Connection(asyncio.Protocol, Timed):
             self._phase = UNREAD
             self._head = head
         self.exchange = exchange = Exchange(self, head)
-        self._call(self.server.app, exchange)
+        self.call(self.server.app, exchange)
         return True
 
-    def _incomplete_head(self) -> None:
+    def _await_head(self) -> None:
         limits = self.server.limits
         check_start(self._pending)
         if len(self._pending) > limits.head_bytes:
@@ -193,16 +149,16 @@ class Connection(asyncio.Protocol, Timed):
         return bool(self._pending)
 
     def read_body(self, on_body: Callable[[bytes], None], limit: int) -> None:
-        """Collect the body for `on_body`; the server answers what is wrong with it."""
+        """Collect the body for `on_body`. What is wrong with it, its size included, ends the exchange as refused."""
         if self._phase is COMPLETE:
-            self._call(on_body, b"")
+            self.call(on_body, b"")
             return
         head, self._head = self._head, None
         if head is None:
             raise RuntimeError("the body has been read already")
         self._phase = BODY
         try:
-            self._collector = Collector(head, on_body, limit)
+            self._collector = collector = Collector(head, on_body, limit)
         except BadMessage as refusal:
             self._refuse(refusal)
             return
@@ -210,8 +166,8 @@ class Connection(asyncio.Protocol, Timed):
         data, self._pending = self._pending, b""
         if data or head.framing.length == 0:
             self._collect(data)
-        if self._phase is BODY:
-            self._mark = self._collector.received
+        if self._collector is collector:
+            self._mark = collector.received
             self.server.deadlines.arm(self, self.server.limits.sender_seconds)
 
     def _collect(self, data: bytes) -> None:
@@ -229,9 +185,8 @@ class Connection(asyncio.Protocol, Timed):
         self._phase = COMPLETE
         self._pending = data[end:]
         self._hold(0)
-        if not self._paused:
-            self.server.deadlines.disarm(self)
-        self._call(collector.deliver, collector.body())
+        self.server.deadlines.disarm(self)
+        self.call(collector.deliver, collector.body())
 
     def _discard(self, data: bytes) -> None:
         skip = self._skip
@@ -245,18 +200,19 @@ class Connection(asyncio.Protocol, Timed):
 
     def _bound_pending(self) -> None:
         """Keep what waits behind a running request small, and keep reading: only so is a leaving client noticed."""
-        if len(self._pending) <= self.server.limits.pipelined_bytes:
-            try:
-                self._hold(len(self._pending))
-                return
-            except BadMessage:
-                pass
-        if self._phase is UNREAD:
-            self._listen(False)
-        else:
+        size = len(self._pending)
+        try:
+            self._hold(size)
+        except BadMessage:
             self._close_after_response()
+            return
+        if size > self.server.limits.pipelined_bytes:
+            if self._phase is UNREAD:
+                self._listen(False)
+            else:
+                self._close_after_response()
 
-    # -- responses out
+    # -- what is left of the request when the response comes
 
     def response_starts(self, close: bool) -> None:
         if close or self.server.draining:
@@ -270,10 +226,9 @@ class Connection(asyncio.Protocol, Timed):
         """The response comes without the body having been asked for."""
         head, self._head = self._head, None
         assert head is not None
-        assert self.exchange is not None
         length = head.framing.length
-        waits = self.exchange.expects  # whether the body comes after a final answer is up to the client
-        if waits or length is None or length > self.server.limits.discard_bytes:
+        # A client that waits for 100 (Continue) may or may not send the body after another answer.
+        if head.expects or length is None or length > self.server.limits.discard_bytes:
             self._close_after_response()
             return
         self._listen(True)
@@ -291,42 +246,16 @@ class Connection(asyncio.Protocol, Timed):
         self._hold(0)
         self._listen(True)
 
-    def connection_field(self, version: tuple[int, int]) -> bytes:
-        if not self.keep:
-            return b"connection: close\r\n"
-        return b"" if version == (1, 1) else b"connection: keep-alive\r\n"
-
-    def send(self, data: bytes) -> None:
-        self._sent += len(data)
-        self._transport.write(data)
-
-    def response_finished(self) -> None:
-        self._finishing = True
-        if self._transport.get_write_buffer_size() == 0:
-            self._flushed()
-            return
-        self._watch_reader()
-        self._transport.set_write_buffer_limits(high=0)  # makes resume_writing tell when the buffer is empty
-
-    def _flushed(self) -> None:
-        exchange, self.exchange = self.exchange, None
-        self._finishing = self._paused = False
-        self.server.deadlines.disarm(self)
-        if exchange is not None:
-            exchange.detach()
-            if exchange.on_done is not None:
-                self._call(exchange.on_done)
-        self._next()
-
     def _next(self) -> None:
+        deadlines, limits = self.server.deadlines, self.server.limits
         if not self.keep or self.server.draining:
             self._close()
         elif self._phase is DISCARD:
-            self.server.deadlines.arm(self, self.server.limits.sender_seconds)
-        elif self._phase is COMPLETE:
+            deadlines.arm(self, limits.sender_seconds)
+        else:
             self._phase = IDLE
             self._hold(0)
-            self.server.deadlines.arm(self, self.server.limits.idle_seconds)
+            deadlines.arm(self, limits.idle_seconds)
             self._advance()
 
     # -- the end
@@ -335,34 +264,24 @@ class Connection(asyncio.Protocol, Timed):
         """Answer what cannot be a request, or a request whose body cannot be one, and close."""
         exchange = self.exchange
         self._close_after_response()
-        if exchange is None:
-            headers, body = self.server.refuse(refusal.status, refusal.reason)
-            framing = b"content-length: %d\r\nconnection: close\r\n" % len(body)
-            self.send(encode_head(status_line(refusal.status), headers, framing) + body)
-            self._close()
+        if exchange is not None:
+            exchange.refuse(refusal.status, refusal.reason)
             return
-        started = exchange.started
-        if started:
-            exchange.abort()
-            return
-        exchange.on_gone = exchange.on_done = None
-        if exchange.on_refused is not None:
-            self._call(exchange.on_refused, refusal.status, refusal.reason)
-        if not exchange.started and not exchange.closed:
-            exchange.respond(refusal.status, *self.server.refuse(refusal.status, refusal.reason), close=True)
+        headers, body = self.server.refuse(refusal.status, refusal.reason)
+        framing = b"content-length: %d\r\nconnection: close\r\n" % len(body)
+        self.send(encode_head(status_line(refusal.status), headers, framing) + body)
+        self._close()
 
     def expire(self) -> None:
         limits = self.server.limits
-        phase = self._phase
         if self._paused or self._finishing:
-            read = self._sent - self._transport.get_write_buffer_size()
-            if read - self._mark < limits.reader_rate * limits.reader_seconds:
-                if self.exchange is not None:
-                    self.exchange.stalled = True
-                self._transport.abort()
-                self._lost()
-            else:
+            if not self._reader_is_slow():
                 self._watch_reader()
+                return
+            if self.exchange is not None:
+                self.exchange.stalled = True
+            self._transport.abort()
+            self._lost()
         elif self._collector is not None:
             received = self._collector.received
             if received - self._mark < limits.sender_rate * limits.sender_seconds:
@@ -370,14 +289,12 @@ class Connection(asyncio.Protocol, Timed):
             else:
                 self._mark = received
                 self.server.deadlines.arm(self, limits.sender_seconds)
-        elif phase is HEAD:
+        elif self._phase is HEAD:
             self._refuse(BadMessage(408, "the head comes too slowly"))
+        elif self._phase is IDLE:
+            self._transport.close()
         else:
             self._transport.abort()
-
-    def _watch_reader(self) -> None:
-        self._mark = self._sent - self._transport.get_write_buffer_size()
-        self.server.deadlines.arm(self, self.server.limits.reader_seconds)
 
     def close_if_idle(self) -> None:
         """For a graceful shutdown: what runs may end, and nothing follows it."""
@@ -401,14 +318,11 @@ class Connection(asyncio.Protocol, Timed):
             self.server.deadlines.arm(self, self.server.limits.linger_seconds)
 
     def abort(self) -> None:
-        self._phase = CLOSED
+        self._close_after_response()
         self._transport.abort()
 
     def _lost(self) -> None:
-        self._phase = CLOSED
-        self._collector = self._head = None
-        self._pending = b""
-        self._hold(0)
+        self._close_after_response()
         self.server.deadlines.forget(self)
         self.server.discard(self)
         exchange, self.exchange = self.exchange, None
@@ -429,20 +343,4 @@ class Connection(asyncio.Protocol, Timed):
         """Count `size` buffered bytes in all for this connection. Raises BadMessage when that is too much."""
         if size != self._held:
             change, self._held = size - self._held, size
-            self.server.hold(self.peer_use, change)
-
-    def _call(self, callback: Callable[..., None], *args: object) -> None:
-        """Run application code. Its failure costs the exchange, never the server."""
-        exchange = self.exchange
-        try:
-            callback(*args)
-        except Exception as error:
-            message = "unhandled exception in the application of an HTTP server"
-            asyncio.get_running_loop().call_exception_handler(
-                {"message": message, "exception": error, "protocol": self}
-            )
-            if exchange is not None and not exchange.closed:
-                if exchange.started:
-                    exchange.abort()
-                else:
-                    exchange.respond(500, *self.server.refuse(500, "internal error"), close=True)
+            self.server.hold(self.use, change)

@@ -29,6 +29,7 @@ class Exchange:
 
     __slots__ = (
         "_conn",
+        "_finished",
         "_left",
         "_mode",
         "closed",
@@ -54,6 +55,7 @@ class Exchange:
         self._conn: Connection | None = conn
         self._mode = "none"
         self._left = 0
+        self._finished = False
         self.method = head.method
         self.target = head.target
         self.path = head.path
@@ -99,8 +101,7 @@ class Exchange:
         if conn is None:
             return
         bodyless = status == 204 or status == 304
-        framing = b"" if bodyless else b"content-length: %d\r\n" % len(body)
-        head = encode_head(status_line(status), headers, framing + conn.connection_field(self.version))
+        head = self._head(status, headers, b"" if bodyless else b"content-length: %d\r\n" % len(body))
         if bodyless or self.method == b"HEAD":
             conn.send(head)
         elif len(body) < _JOIN_BELOW:
@@ -108,7 +109,6 @@ class Exchange:
         else:
             conn.send(head)
             conn.send(body)
-        self._mode = "none"
         self.finish()
 
     def start(self, status: int, headers: Headers, *, length: int | None = None) -> None:
@@ -120,22 +120,22 @@ class Exchange:
         if conn is None:
             return
         framing = b""
-        if length is not None:
-            self._mode = "length"
-            self._left = length
-            if status != 204:
+        if self.method == b"HEAD" or status == 204 or status == 304:
+            mode = "none"
+            if length is not None and status != 204:
                 framing = b"content-length: %d\r\n" % length
+        elif length is not None:
+            mode = "length"
+            self._left = length
+            framing = b"content-length: %d\r\n" % length
         elif self.version >= (1, 1):
-            self._mode = "chunked"
+            mode = "chunked"
             framing = b"transfer-encoding: chunked\r\n"
         else:
-            self._mode = "close"
+            mode = "close"
             conn.keep = False
-        if self.method == b"HEAD" or status == 204 or status == 304:
-            self._mode = "none"
-            if length is None:
-                framing = b""
-        conn.send(encode_head(status_line(status), headers, framing + conn.connection_field(self.version)))
+        conn.send(self._head(status, headers, framing))
+        self._mode = mode
 
     def write(self, data: bytes) -> None:
         """Body bytes, framed as the response's start decided."""
@@ -156,13 +156,15 @@ class Exchange:
     def finish(self) -> None:
         """The end of the body. A length-framed response that is not complete is cut."""
         conn = self._conn
-        if conn is None:
+        if conn is None or self._finished:
             return
         if self._mode == "chunked":
             conn.send(b"0\r\n\r\n")
         elif self._mode == "length" and self._left:
             self.abort()
             return
+        self._mode = "none"
+        self._finished = True
         conn.response_finished()
 
     def abort(self) -> None:
@@ -184,7 +186,34 @@ class Exchange:
         conn.response_starts(close)
         return conn
 
+    def _head(self, status: int, headers: Headers, framing: bytes) -> bytes:
+        assert self._conn is not None
+        try:
+            return encode_head(status_line(status), headers, framing + self._conn.connection_field(self.version))
+        except ValueError:
+            self.started = False  # nothing has been sent: another answer is possible
+            raise
+
+    # -- the connection's part
+
+    def refuse(self, status: int, reason: str) -> None:
+        """The rest of the request is not acceptable."""
+        conn, refused = self._conn, self.on_refused
+        if conn is not None and refused is not None and not self.started:
+            self.on_gone = self.on_done = None
+            conn.call(refused, status, reason)
+        self.fail(status, reason)
+
+    def fail(self, status: int, reason: str) -> None:
+        """Answer in the server's own words, or cut a response that has started."""
+        conn = self._conn
+        if conn is not None and not self._finished:
+            if self.started:
+                self.abort()
+            else:
+                self.respond(status, *conn.server.refuse(status, reason), close=True)
+
     def detach(self) -> None:
-        """End the exchange (the connection's part)."""
+        """End the exchange."""
         self._conn = None
         self.closed = True

@@ -87,7 +87,7 @@ class Server:
             except TimeoutError:
                 pass
         for connection in list(self.connections):
-            connection.abort()
+            connection.abort()  # their exchanges end as gone
         while self.connections:
             self._empty.clear()
             await self._empty.wait()
@@ -104,7 +104,7 @@ class Server:
         if peer is None:
             peer = self._peers[host] = Peer()
         peer.connections += 1
-        connection.peer_use = peer
+        connection.use = peer
         self.connections.add(connection)
         if len(self.connections) > self.limits.connections:
             return BadMessage(503, "too many connections")
@@ -112,9 +112,8 @@ class Server:
             return BadMessage(429, "too many connections from this address")
         return None
 
-    def hold(self, peer: Peer | None, change: int) -> None:
+    def hold(self, peer: Peer, change: int) -> None:
         """Count buffered bytes up or down. Raises BadMessage when there are too many; they are counted all the same."""
-        assert peer is not None
         self.buffered += change
         peer.buffered += change
         if change > 0:
@@ -127,10 +126,8 @@ class Server:
         if connection not in self.connections:
             return
         self.connections.discard(connection)
-        peer = connection.peer_use
-        if peer is not None:
-            peer.connections -= 1
-            if peer.connections == 0:
-                del self._peers[connection.peer[0]]
+        connection.use.connections -= 1
+        if connection.use.connections == 0:
+            del self._peers[connection.peer[0]]
         if not self.connections:
             self._empty.set()

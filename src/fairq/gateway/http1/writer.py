@@ -1,0 +1,114 @@
+"""The sending half of a client's connection: flow control, slow readers, and when a response is really out."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+from fairq.gateway.http1.deadlines import Timed
+from fairq.gateway.http1.exchange import Exchange
+
+if TYPE_CHECKING:
+    from fairq.gateway.http1.server import Server
+
+
+class Writer(asyncio.Protocol, Timed):
+    """Base of Connection. At most one exchange is running; `_next` is called when it has ended well."""
+
+    __slots__ = ("_finishing", "_mark", "_paused", "_sent", "_transport", "exchange", "keep", "peer", "server")
+
+    def __init__(self, server: Server) -> None:
+        Timed.__init__(self)
+        self.server = server
+        self.exchange: Exchange | None = None
+        self.keep = True  # another request may follow on this connection
+        self.peer: tuple[str, int] = ("", 0)
+        self._sent = 0
+        self._mark = 0  # progress, of the reader or the sender, when the deadline was set
+        self._paused = False
+        self._finishing = False  # the response is complete but not yet in the kernel's hands
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport = cast(asyncio.Transport, transport)
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        transport.set_write_buffer_limits(high=self.server.limits.write_buffer)
+        self.peer = transport.get_extra_info("peername")[:2]
+
+    def send(self, data: bytes) -> None:
+        if not self._transport.is_closing():
+            self._sent += len(data)
+            self._transport.write(data)
+
+    def connection_field(self, version: tuple[int, int]) -> bytes:
+        if not self.keep:
+            return b"connection: close\r\n"
+        return b"" if version == (1, 1) else b"connection: keep-alive\r\n"
+
+    def response_finished(self) -> None:
+        """All of the response has been given to `send`."""
+        if self._transport.is_closing():
+            return
+        self._finishing = True
+        if self._transport.get_write_buffer_size() == 0:
+            self._flushed()
+            return
+        self._watch_reader()
+        self._transport.set_write_buffer_limits(high=0)  # makes resume_writing tell when the buffer is empty
+
+    def pause_writing(self) -> None:
+        if self._finishing:
+            return
+        self._paused = True
+        self._watch_reader()
+        exchange = self.exchange
+        if exchange is not None and exchange.on_pause is not None:
+            exchange.on_pause()
+
+    def resume_writing(self) -> None:
+        if self._finishing:
+            self._transport.set_write_buffer_limits(high=self.server.limits.write_buffer)
+            self._flushed()
+            return
+        self._paused = False
+        self.server.deadlines.disarm(self)
+        exchange = self.exchange
+        if exchange is not None and exchange.on_resume is not None:
+            exchange.on_resume()
+
+    def _flushed(self) -> None:
+        exchange, self.exchange = self.exchange, None
+        self._finishing = self._paused = False
+        self.server.deadlines.disarm(self)
+        if exchange is not None:
+            exchange.detach()
+            if exchange.on_done is not None:
+                self.call(exchange.on_done)
+        self._next()
+
+    def _next(self) -> None:
+        raise NotImplementedError
+
+    def _watch_reader(self) -> None:
+        self._mark = self._sent - self._transport.get_write_buffer_size()
+        self.server.deadlines.arm(self, self.server.limits.reader_seconds)
+
+    def _reader_is_slow(self) -> bool:
+        """Whether the client took too little in the window that has just ended."""
+        limits = self.server.limits
+        taken = self._sent - self._transport.get_write_buffer_size()
+        return taken - self._mark < limits.reader_rate * limits.reader_seconds
+
+    def call(self, callback: Callable[..., None], *args: object) -> None:
+        """Run application code. Its failure costs the exchange, never the server."""
+        exchange = self.exchange
+        try:
+            callback(*args)
+        except Exception as error:
+            message = "unhandled exception in the application of an HTTP server"
+            asyncio.get_running_loop().call_exception_handler(
+                {"message": message, "exception": error, "protocol": self}
+            )
+            if exchange is not None:
+                exchange.fail(500, "internal error")
