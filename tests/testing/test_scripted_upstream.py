@@ -6,9 +6,11 @@ import asyncio
 import json
 import ssl
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 import trustme
+from openai import AsyncOpenAI
 
 from fairq.testing.clock import eventually
 from fairq.testing.replies import (
@@ -28,6 +30,7 @@ from fairq.testing.replies import (
     cut,
     head,
     sent_bytes,
+    spaced,
     stream,
     usage,
 )
@@ -110,9 +113,7 @@ def test_cutting_changes_no_byte_and_keeps_other_steps_in_place() -> None:
 
 @scripted
 async def test_a_gate_holds_the_response_until_it_is_released(upstream: ScriptedUpstream) -> None:
-    upstream.enqueue(
-        [*answer(b"", headers=[("connection", "close")]), Gate(), Close()], [Gate("second"), Close()]
-    )
+    upstream.enqueue([*answer(b"", headers=[("connection", "close")]), Gate(), Close()], [Gate("second"), Close()])
     first = asyncio.create_task(exchange(upstream, POST))
     await eventually(lambda: upstream.standing_at(1), "first at its gate")
     second = asyncio.create_task(exchange(upstream, POST))
@@ -125,6 +126,45 @@ async def test_a_gate_holds_the_response_until_it_is_released(upstream: Scripted
     await upstream.release(1)
     assert (await first).startswith(b"HTTP/1.1 200 OK\r\n")
     assert (upstream.active, upstream.most_active) == (0, 2)
+
+
+@scripted
+async def test_a_gated_stream_is_handed_out_event_by_event(upstream: ScriptedUpstream) -> None:
+    upstream.enqueue(spaced(stream(4, done=False, usage_shape="none"), Gate("event")))
+    reader, writer = await asyncio.open_connection(upstream.host, upstream.port)
+    writer.write(POST)
+    await reader.readuntil(b"\r\n\r\n")
+    for number in (1, 2):
+        await upstream.release("event")
+        assert b"w%d " % number in await reader.readuntil(b"\n\n\r\n")
+    await upstream.release("event", times=4)  # two words, the finish reason, the last chunk
+    assert (await reader.readuntil(b"0\r\n\r\n")).count(b"data: ") == 3
+    writer.close()
+
+
+@scripted
+async def test_the_official_client_reads_the_default_answers(upstream: ScriptedUpstream) -> None:
+    async with AsyncOpenAI(base_url=f"{upstream.url}/v1", api_key="k", max_retries=0) as client:
+        messages: list[Any] = [{"role": "user", "content": "a"}]
+        whole = await client.chat.completions.create(model="m", messages=messages, max_tokens=2)
+        assert whole.choices[0].message.content == "w1 w2 "
+        parts = await client.completions.create(
+            model="m", prompt="a", stream=True, stream_options={"include_usage": True}
+        )
+        chunks = [part async for part in parts]
+    assert "".join(part.choices[0].text for part in chunks if part.choices) == "w1 w2 w3 "
+    assert chunks[-1].usage is not None
+    assert chunks[-1].usage.completion_tokens == 3
+    assert upstream.requests[0].header("authorization") == "Bearer k"
+
+
+@scripted
+async def test_without_recording_requests_are_only_counted(upstream: ScriptedUpstream) -> None:
+    upstream.record = False
+    upstream.enqueue([*answer(b"1"), Close()], [*answer(b"2"), Close()])
+    for _ in range(2):
+        await exchange(upstream, POST)
+    assert (upstream.seen, upstream.active, upstream.requests) == (2, 0, [])
 
 
 @scripted

@@ -118,7 +118,7 @@ class Connection(asyncio.Protocol):
         del self.buffer[: end + 4]
         upstream = self.upstream
         self.route = f"{method} {target}" if f"{method} {target}" in upstream.routes else ""
-        seen = Received(len(upstream.requests) + 1, self.number, method, target, version, headers)
+        seen = Received(upstream.seen + 1, self.number, method, target, version, headers)
         seen.arrived_at = asyncio.get_running_loop().time()
         self.current = seen
         if self.route:

@@ -72,9 +72,7 @@ def chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-def answer(
-    body: object = b"", status: int = 200, headers: Headers = (), framing: Framing = "length"
-) -> Script:
+def answer(body: object = b"", status: int = 200, headers: Headers = (), framing: Framing = "length") -> Script:
     """A whole response in one Send; a `body` that is not bytes becomes JSON."""
     data = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
     kind = "application/octet-stream" if isinstance(body, bytes) else "application/json"
@@ -135,9 +133,7 @@ def completion(
     """A whole answer of a chat (or, not `chat`, text) completion, one token per entry of `tokens`."""
     words = _words(tokens)
     choice: dict[str, Any] = {"index": 0, "finish_reason": finish}
-    choice |= (
-        {"message": {"role": "assistant", "content": "".join(words)}} if chat else {"text": "".join(words)}
-    )
+    choice |= {"message": {"role": "assistant", "content": "".join(words)}} if chat else {"text": "".join(words)}
     body = _envelope(chat, "chat.completion", [choice])
     body["usage"] = usage(prompt, len(words)) if counts is None else counts
     return answer(body, headers=headers)
@@ -217,6 +213,16 @@ def cut(script: Script, *positions: int, every: int = 0, pause: float = 0.0) -> 
         pending += step.data[start:]
         offset += len(step.data)
     return [*pieces, Send(pending)] if pending else pieces
+
+
+def spaced(script: Script, step: Step) -> Script:
+    """`step` before every Send that is not the script's beginning: a Pause makes a slow stream, a Gate one that a test hands out."""
+    spread: Script = []
+    for each in script:
+        if isinstance(each, Send) and spread:
+            spread.append(step)
+        spread.append(each)
+    return spread
 
 
 def after(script: Script, count: int, step: Step) -> Script:

@@ -51,6 +51,8 @@ class ScriptedUpstream:
             "GET /v1/models": answer({"object": "list", "data": [{"id": "scripted", "object": "model"}]}),
         }
         self.requests: list[Received] = []  # those not answered from routes
+        self.record = True  # False: `requests` stays as it is, for runs that watch memory
+        self.seen = 0  # requests so far, recorded or not
         self.routed: Counter[str] = Counter()  # answers given from routes
         self.malformed: list[bytes] = []  # what could not be read as a request
         self.connections = 0  # accepted so far
@@ -109,10 +111,11 @@ class ScriptedUpstream:
         )
         return self.requests[number - 1]
 
-    async def release(self, name: str | int, within: float = 5.0) -> None:
-        """Wait until a response stands at this gate, and let that one through."""
-        await eventually(lambda: self.standing_at(name), f"a response at gate {name!s}", within)
-        self._waiting[str(name)].popleft().set_result(None)
+    async def release(self, name: str | int, times: int = 1, within: float = 5.0) -> None:
+        """Wait until a response stands at this gate, and let that one through; the same for `times` passages."""
+        for _ in range(times):
+            await eventually(lambda: self.standing_at(name), f"a response at gate {name!s}", within)
+            self._waiting[str(name)].popleft().set_result(None)
 
     def standing_at(self, name: str | int) -> int:
         """How many responses stand at this gate."""
@@ -140,7 +143,9 @@ class ScriptedUpstream:
 
     def began(self, seen: Received) -> None:
         """Called by a connection when a request's headers are there."""
-        self.requests.append(seen)
+        self.seen += 1
+        if self.record:
+            self.requests.append(seen)
         self.active += 1
         self.most_active = max(self.most_active, self.active)
 
