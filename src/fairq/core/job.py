@@ -36,6 +36,7 @@ class Request(Job, frozen=True, kw_only=True, omit_defaults=True):
     model, adapter, tier   select the multipliers of the cost model
     input_bytes            bytes of text that will be tokenised
     input_tokens           exact, when the prompt was given as token ids
+    extra_tokens           input that is not text: templates, images
     output_limit           the client's limit per choice, None if absent
     choices, prompts       n or best_of, and the length of a prompt array
     expires                when it stops waiting (absolute, ns)
@@ -46,6 +47,7 @@ class Request(Job, frozen=True, kw_only=True, omit_defaults=True):
     tier: str = ""
     input_bytes: int = 0
     input_tokens: int | None = None
+    extra_tokens: int = 0
     output_limit: int | None = None
     choices: int = 1
     prompts: int = 1

@@ -39,7 +39,7 @@ sleep, DLPM, VTC under event jumping and capped SFQ on it settled (tests/core/sk
 * `next_change` and `next_overtaking` let a layer jump: the earliest time, or reading of the service clock, at which
   `select` could answer otherwise without an event (boost, aging; a counter passing another). Two calls, since a policy
   cannot know how long an iteration will take. They may be early, never late.
-* What a job asks for besides its size is in the job (`priority`, `deadline`, `slice`), what its flow is due in the flow.
+* What a job asks for besides its size is in the job (`priority`, `deadline`, `slice`); what its flow is due, in the flow.
 * Numbers are whatever `layer.normalize` returns: exact rationals in a simulator, integers on a 2**-20 grid at the
   gateway. Policies only add and compare them.
 """
@@ -286,7 +286,7 @@ class Policy:
 
     # Preemptive and fluid layers
     def slice(self, job: Job) -> int | None:
-        """How long `job` may run before the layer must select again; None: to completion."""
+        """How long `job`, just committed, may run before the layer must select again; None: to completion."""
         return None
 
     def preempts(self, running: Job, now: Time) -> bool:

@@ -58,10 +58,10 @@ class Scheduler:
         return self.settlement.preview(job.flow, self.estimator.estimate(job).cost)
 
     def next_deadline(self) -> int | None:
-        """When a `Tick` is due: a request expires, or has waited long enough for an upstream to appear."""
+        """When a `Tick` is due: a request expires, has waited long enough for an upstream, or the policy's moment."""
         first = self.expiry.first()
-        times = [at for at in (first and first[0], self._gives_up_at()) if at is not None]
-        return min(times, default=None)
+        moments = (first and first[0], self._gives_up_at(), self.policy.next_change(self.now, ROOMY))
+        return min((at for at in moments if at is not None), default=None)
 
     def can_retry(self, id_: str) -> bool:
         """Would a failed attempt of this running job be tried on another upstream?"""
@@ -78,10 +78,12 @@ class Scheduler:
         self.seq, self.now = event.seq, event.time
         out: list[AnyCommand] = []
         HANDLERS[type(event)](self, event, out)
-        if not self._lit():
+        if not self.is_lit():
             self._give_up(out)
         if self.retries:
             self._retry(out)
+        if (due := self.policy.next_change(self.now, ROOMY)) is not None and due <= self.now:
+            self.policy.timer(self.now)
         self._fill(out)
         if self.busy and not self.policy.waiting():
             self.busy = False
@@ -142,16 +144,19 @@ class Scheduler:
             self._reject(self.jobs[first[1]], Outcome.EXPIRED, out)
 
     def _on_upstream_changed(self, event: ev.UpstreamChanged, out: list[AnyCommand]) -> None:
-        was_lit = self._lit()
+        was_lit = self.is_lit()
         upstream = self.upstreams.setdefault(event.upstream, Upstream(name=event.upstream, slots=event.slots))
         upstream.slots, upstream.healthy, upstream.draining = event.slots, event.healthy, event.draining
-        if was_lit and not self._lit():
+        if was_lit and not self.is_lit():
             self.dark_since = self.now
 
     def _on_upstream_removed(self, event: ev.UpstreamRemoved, out: list[AnyCommand]) -> None:
-        was_lit = self._lit()
-        self.upstreams.pop(event.upstream, None)
-        if was_lit and not self._lit():
+        was_lit = self.is_lit()
+        upstream = self.upstreams[event.upstream]
+        upstream.slots = 0  # which no other upstream has
+        if not upstream.inflight:
+            del self.upstreams[event.upstream]
+        if was_lit and not self.is_lit():
             self.dark_since = self.now
 
     def _on_draining(self, event: ev.Draining, out: list[AnyCommand]) -> None:
@@ -251,6 +256,8 @@ class Scheduler:
         if upstream is not None:
             upstream.inflight -= 1
             self.placement.finished(entry.request, upstream)
+            if not upstream.slots and not upstream.inflight:
+                del self.upstreams[upstream.name]
 
     # Ending
     def _reject(self, entry: Entry, outcome: Outcome, out: list[AnyCommand], event: str = "Reject") -> None:
@@ -306,14 +313,14 @@ class Scheduler:
     def _usable(self) -> Iterator[Upstream]:
         return (u for u in self.upstreams.values() if u.healthy and not u.draining and u.slots > 0)
 
-    def _lit(self) -> bool:
+    def is_lit(self) -> bool:
         return any(True for _ in self._usable())
 
     def _first_waiting(self) -> Entry | None:
         return next((entry for entry in self.jobs.values() if entry.state is State.WAITING), None)
 
     def _gives_up_at(self) -> int | None:
-        if self._lit() or (first := self._first_waiting()) is None:
+        if self.is_lit() or (first := self._first_waiting()) is None:
             return None
         return max(first.request.arrival, self.dark_since) + self.setup.wait_for_upstream
 
