@@ -153,11 +153,13 @@ class Exchange:
         elif mode == "close":
             conn.send(data)
 
-    def finish(self) -> None:
-        """The end of the body. A length-framed response that is not complete is cut."""
+    def finish(self, *, close: bool = False) -> None:
+        """The end of the body. A length-framed response that is not complete is cut. `close`: the connection too."""
         conn = self._conn
         if conn is None or self._finished:
             return
+        if close:
+            conn.keep = False
         if self._mode == "chunked":
             conn.send(b"0\r\n\r\n")
         elif self._mode == "length" and self._left:
