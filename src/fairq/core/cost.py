@@ -111,7 +111,7 @@ class Estimator:
         model = self.model
         inputs = request.input_tokens
         if inputs is None:
-            inputs = ceil_div(request.input_bytes * habits.tokens_per_byte.value, GRID)
+            inputs = request.extra_tokens + ceil_div(request.input_bytes * habits.tokens_per_byte.value, GRID)
         inputs = min(max(inputs, 1), model.context_length * request.prompts)
         outputs = ceil_div(habits.output.value, GRID)
         if request.output_limit is not None:
@@ -144,7 +144,7 @@ class Estimator:
             habits.output.add(usage.completion * GRID // (request.choices * request.prompts))
         if usage.prompt:
             if request.input_bytes and request.input_tokens is None:
-                habits.tokens_per_byte.add(usage.prompt * GRID // request.input_bytes)
+                habits.tokens_per_byte.add(max(usage.prompt - request.extra_tokens, 1) * GRID // request.input_bytes)
             if self.model.cached_discount:
                 habits.cached_share.add(usage.cached * GRID // usage.prompt)
 

@@ -1,5 +1,6 @@
 """How events, commands and states are written and read: JSON lines, with rationals as "7/2"."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -26,7 +27,13 @@ def _read(kind: type, value: Any) -> Any:
 encode = msgspec.json.Encoder(enc_hook=_write).encode
 """An event, command or state -> one line of JSON bytes, without the newline."""
 
-decode = msgspec.json.Decoder(AnyEvent | AnyCommand, dec_hook=_read).decode
+
+def decoder(kind: Any) -> Callable[[bytes], Any]:
+    """A function from one line to the value of type `kind` it holds. It raises msgspec.DecodeError."""
+    return msgspec.json.Decoder(kind, dec_hook=_read).decode
+
+
+decode = decoder(AnyEvent | AnyCommand)
 """One line -> the event or command it holds. Raises msgspec.DecodeError."""
 
 

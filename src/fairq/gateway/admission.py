@@ -1,0 +1,122 @@
+"""Admission: may one more request wait? Another layer than the scheduler, with its own reasons.
+
+A tenant's own bounds refuse only its own requests. When the queues are full in total, the tenant that holds the most
+gives way: its newest waiting request is evicted for the arrival of a tenant that holds less, so that one tenant's
+flood cannot shut the others out.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+
+from msgspec import Struct
+
+from fairq.core.ranking import Ranking
+
+SHORTEST_RETRY, LONGEST_RETRY = 1, 32  # seconds; Kubernetes' API priority and fairness uses the same range
+
+
+class Bounds(Struct, frozen=True):
+    """How many requests may wait, and how many bytes of their bodies."""
+
+    requests: int
+    bytes: int
+
+
+class Full(Enum):
+    TENANT = "the queue of this tenant is full"
+    TOTAL = "the queues are full"
+
+
+class Holding(Struct):
+    """What one tenant has waiting."""
+
+    jobs: dict[str, int] = {}  # id -> bytes, oldest first
+    bytes: int = 0
+
+
+class Admission:
+    """Counts what waits in a pool. O(log tenants) for each call."""
+
+    def __init__(self, total: Bounds, tenant_bounds: Callable[[str], Bounds], clock: Callable[[], int]) -> None:
+        self.total, self.tenant_bounds = total, tenant_bounds
+        self.requests = self.bytes = 0
+        self._holdings: dict[str, Holding] = {}
+        self._owner: dict[str, str] = {}
+        self._most_requests: Ranking[str, int] = Ranking()
+        self._most_bytes: Ranking[str, int] = Ranking()
+        self._clock = clock
+        self._retry_after, self._refused, self._window = SHORTEST_RETRY, 0, 0
+
+    def ask(self, tenant: str, size: int) -> Full | list[str]:
+        """The ids to evict so that a request of `size` bytes may wait (mostly none), or why it may not. Pure."""
+        mine = self._holdings.get(tenant) or Holding()
+        bounds = self.tenant_bounds(tenant)
+        if len(mine.jobs) >= bounds.requests or mine.bytes + size > bounds.bytes:
+            return Full.TENANT
+        if self.requests < self.total.requests and self.bytes + size <= self.total.bytes:
+            return []
+        if self.requests >= self.total.requests:
+            victim = self._heaviest(self._most_requests)
+            if victim is None or len(self._holdings[victim].jobs) <= len(mine.jobs) + 1:
+                return Full.TOTAL
+        else:
+            victim = self._heaviest(self._most_bytes)
+            if victim is None or self._holdings[victim].bytes <= mine.bytes + size:
+                return Full.TOTAL
+        if victim == tenant:
+            return Full.TOTAL
+        evicted, freed = [], 0
+        for id_ in reversed(self._holdings[victim].jobs):
+            evicted.append(id_)
+            freed += self._holdings[victim].jobs[id_]
+            if self.bytes - freed + size <= self.total.bytes:
+                return evicted
+        return Full.TOTAL
+
+    def enter(self, tenant: str, id_: str, size: int) -> None:
+        holding = self._holdings.get(tenant)
+        if holding is None:
+            holding = self._holdings[tenant] = Holding(jobs={})
+        holding.jobs[id_] = size
+        self._owner[id_] = tenant
+        self._count(tenant, holding, 1, size)
+
+    def leave(self, id_: str) -> None:
+        """It waits no more; a second call changes nothing."""
+        tenant = self._owner.pop(id_, None)
+        if tenant is not None:
+            holding = self._holdings[tenant]
+            self._count(tenant, holding, -1, -holding.jobs.pop(id_))
+
+    def position(self, tenant: str, id_: str) -> int:
+        """From 1; 0 when it does not wait. O(jobs of the tenant)."""
+        holding = self._holdings.get(tenant)
+        return 0 if holding is None else next((n for n, job in enumerate(holding.jobs, 1) if job == id_), 0)
+
+    def retry_after(self) -> int:
+        """Seconds a refused client should stay away: doubled while refusals keep coming, 1 again when they stop."""
+        now = self._clock()
+        self._refused += 1
+        passed = now - self._window
+        if passed >= self._retry_after * 1_000_000_000:
+            grew = self._refused > self._retry_after and passed < 4 * self._retry_after * 1_000_000_000
+            self._retry_after = min(self._retry_after * 2, LONGEST_RETRY) if grew else SHORTEST_RETRY
+            self._refused, self._window = 0, now
+        return self._retry_after
+
+    def _count(self, tenant: str, holding: Holding, requests: int, size: int) -> None:
+        self.requests += requests
+        self.bytes += size
+        holding.bytes += size
+        if holding.jobs:
+            self._most_requests.put(tenant, -len(holding.jobs))
+            self._most_bytes.put(tenant, -holding.bytes)
+        else:
+            del self._holdings[tenant]
+            self._most_requests.drop(tenant)
+            self._most_bytes.drop(tenant)
+
+    @staticmethod
+    def _heaviest(ranking: Ranking[str, int]) -> str | None:
+        first = ranking.first()
+        return first and first[1]

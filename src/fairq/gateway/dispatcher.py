@@ -1,0 +1,144 @@
+"""The shell around one pool's scheduler: it numbers and times events, records them, and does what commands say.
+
+Everything runs on one event loop, so decisions are serial. An event that arises while another one is being handled
+(an upstream that refuses the connection at once) waits its turn: the ledger's order is the order of decisions.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from fairq.core import events as ev
+from fairq.core.commands import Abort, Dispatch, Ended, Reject
+from fairq.core.job import Request
+from fairq.core.lifecycle import Outcome, State
+from fairq.core.lines import encode
+from fairq.core.scheduler import Scheduler
+from fairq.gateway.admission import Admission
+
+Record = Callable[[bytes], None]
+"""Takes ledger lines, newline included."""
+
+
+class Call(Protocol):
+    """One client request, as its dispatcher sees it. `size`: bytes that it holds while it waits."""
+
+    request: Request
+    size: int
+
+    def dispatch(self, command: Dispatch) -> None: ...
+    def reject(self, outcome: Outcome) -> None: ...
+    def abort(self) -> None: ...
+    def cut(self) -> None: ...
+    def ended(self, record: Ended) -> None: ...
+
+
+class Timer(Protocol):
+    def cancel(self) -> None: ...
+
+
+class Dispatcher:
+    """
+    clock    monotonic nanoseconds
+    call_at  (ns on that clock, callback) -> a timer that can be cancelled
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        admission: Admission,
+        record: Record,
+        clock: Callable[[], int],
+        call_at: Callable[[int, Callable[[], None]], Timer],
+    ) -> None:
+        self.scheduler, self.admission = scheduler, admission
+        self.calls: dict[str, Call] = {}
+        self._record, self._clock, self._call_at = record, clock, call_at
+        self._inbox: deque[tuple[type[ev.Event], dict[str, Any]]] = deque()
+        self._handling = False
+        self._timer: Timer | None = None
+        self._timer_at: int | None = None
+
+    def submit(self, call: Call) -> None:
+        """A request that passed every limit. It may be dispatched before this returns."""
+        self.calls[call.request.id] = call
+        self.emit(ev.Admitted, request=call.request)
+
+    def is_retrying(self, id_: str) -> bool:
+        """Charged, but between two upstreams."""
+        return id_ in self.scheduler.retries
+
+    def is_live(self, tenant: str) -> bool:
+        """Has this tenant requests that wait or run?"""
+        return tenant in self.scheduler.tenants.all
+
+    def position(self, request: Request) -> int:
+        """Its place in its tenant's queue, from 1. O(queue): for waiting comments only."""
+        return self.admission.position(request.flow, request.id)
+
+    def can_retry(self, id_: str) -> bool:
+        """Would a failed attempt of this running request be tried on another upstream?"""
+        return self.scheduler.can_retry(id_)
+
+    def emit(self, kind: type[ev.Event], **fields: Any) -> None:
+        """Something happened. O(log tenants), and whatever the commands cost."""
+        self._inbox.append((kind, fields))
+        if self._handling:
+            return
+        self._handling = True
+        try:
+            while self._inbox:
+                self._handle(*self._inbox.popleft())
+        finally:
+            self._handling = False
+        self._arm()
+
+    def _handle(self, kind: type[ev.Event], fields: dict[str, Any]) -> None:
+        scheduler = self.scheduler
+        event: Any = kind(seq=scheduler.seq + 1, time=max(self._clock(), scheduler.now), **fields)
+        commands = scheduler.handle(event)
+        lines = [encode(event), *map(encode, commands)]
+        lines.append(b"")
+        self._record(b"\n".join(lines))
+        for command in commands:
+            match command:
+                case Dispatch():
+                    self.admission.leave(command.id)
+                    self.calls[command.id].dispatch(command)
+                case Ended():
+                    self.admission.leave(command.id)
+                    self.calls.pop(command.id).ended(command)
+                case Reject():
+                    self.calls[command.id].reject(command.outcome)
+                case Abort():
+                    self.calls[command.id].abort()
+        if kind is ev.Admitted:
+            self._note_waiting(event.request)
+
+    def _note_waiting(self, request: Request) -> None:
+        entry = self.scheduler.jobs.get(request.id)
+        if entry is not None and entry.state is State.WAITING:
+            self.admission.enter(request.flow, request.id, self.calls[request.id].size)
+
+    def _arm(self) -> None:
+        """Keep one timer, for the earliest deadline. It is moved lazily: most deadlines never come."""
+        due = self.scheduler.next_deadline()
+        if due is None or (self._timer_at is not None and self._timer_at <= due):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = due
+        self._timer = self._call_at(due, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = self._timer_at = None
+        due = self.scheduler.next_deadline()
+        if due is not None and due <= self._clock():
+            self.emit(ev.Tick)
+        else:
+            self._arm()
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -1,0 +1,192 @@
+"""The gateway: an HTTP server whose requests wait in pools. Routes, readiness, reload, shutdown."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from itertools import count
+
+import msgspec
+
+from fairq.core import events as ev
+from fairq.core.commands import Ended
+from fairq.core.errors import ConfigError, UnknownName
+from fairq.core.lifecycle import Outcome
+from fairq.gateway.config import Config
+from fairq.gateway.config_reload import Change, changes
+from fairq.gateway.config_sections import Endpoint
+from fairq.gateway.dispatcher import Record
+from fairq.gateway.http1.exchange import Exchange
+from fairq.gateway.http1.server import Server
+from fairq.gateway.intake import BUILT_IN, Intake
+from fairq.gateway.pool import Pool
+from fairq.gateway.replies import error_reply, protocol_error
+from fairq.gateway.tenants import AutoTenants, Identifier
+
+JSON = [(b"content-type", b"application/json")]
+STARTED = 1_700_000_000  # `created` of a model is part of the format; what it says has no use here
+
+
+class Recorder:
+    """Where the lines of pools go. The ledger is one; a gateway without one records nothing."""
+
+    def open(self, pool: Pool) -> None:
+        """Before the pool's first event."""
+
+    def record(self, pool: str) -> Record:
+        return lambda lines: None
+
+    async def close(self) -> None: ...
+
+
+class Gateway:
+    """
+    recorder   takes every event and decision
+    log        called with the record of each request that ended, and of each that was refused
+    """
+
+    def __init__(
+        self, config: Config, recorder: Recorder, log: Callable[[str, Ended | ev.Refused], None] = lambda pool, _: None
+    ) -> None:
+        self.config, self._recorder, self._log = config, recorder, log
+        self.draining = False
+        self.next_arrival = count(1).__next__
+        self._auto = AutoTenants(config.identity.max_auto_tenants, self._is_live, lambda tenant: None)
+        self.identifier = Identifier(config, self._auto)
+        self.pools: dict[str, Pool] = {}
+        self._by_model: dict[str, Pool] = {}
+        self.server = Server(self, config.server_limits(), protocol_error)
+        self._extra: Mapping[str, Endpoint] = {}
+
+    async def start(self) -> None:
+        """Pools first, then the listener: the first request finds everything there. Raises OSError."""
+        for pool in self.config.pools:
+            made = Pool(self.config, pool, self._recorder.record(pool.name), self._logger(pool.name))
+            self.pools[pool.name] = made
+            self._recorder.open(made)
+            made.start()
+        self._adopt(self.config)
+        await self.server.start(self.config.listen.host, self.config.listen.port)
+
+    def __call__(self, exchange: Exchange) -> None:
+        """A request's head is complete."""
+        method, path = exchange.method, exchange.path
+        extra = self._extra.get(path)
+        allowed = b"POST" if path in BUILT_IN else extra.method.encode() if extra is not None else b"GET, HEAD"
+        look = LOOKS.get(path)
+        if look is None and path not in BUILT_IN and extra is None:
+            headers, body = error_reply(404, f"{path} is not served here", code="unknown_path")
+            exchange.respond(404, headers, body)
+        elif method == b"OPTIONS":
+            exchange.respond(204, [(b"allow", allowed + b", OPTIONS")], b"")
+        elif method not in allowed.split(b", "):
+            headers, body = error_reply(405, f"{path} takes {allowed.decode()}", code="wrong_method")
+            exchange.respond(405, [*headers, (b"allow", allowed)], body)
+        elif look is not None:
+            status, body = look(self, exchange)
+            exchange.respond(status, JSON, body)
+        else:
+            Intake(self, exchange).begin(extra)
+
+    def pool_for(self, model: str) -> Pool | None:
+        return self._by_model.get(model) or self._by_model.get("*")
+
+    @property
+    def first_pool(self) -> Pool:
+        """Whose ledger records what was refused before its pool was known."""
+        return next(iter(self.pools.values()))
+
+    def refused(self, pool: Pool, id_: str, tenant: str, outcome: Outcome, status: int) -> None:
+        pool.dispatcher.emit(ev.Refused, id=id_, tenant=tenant, outcome=outcome, status=status)
+        scheduler = pool.scheduler
+        self._log(
+            pool.name,
+            ev.Refused(seq=scheduler.seq, time=scheduler.now, id=id_, tenant=tenant, outcome=outcome, status=status),
+        )
+
+    # Changes from outside
+    def reload(self, config: Config) -> list[Change]:
+        """Apply a checked configuration as a whole, or raise ConfigError and change nothing."""
+        different = changes(self.config, config)
+        for change in different:
+            if change.restart:
+                raise ConfigError(change.key, change.after, "cannot change while the gateway runs; restart it")
+        self.config = config
+        self._auto.shrink(config.identity.max_auto_tenants)
+        for pool in config.pools:
+            self.pools[pool.name].reconfigure(config, pool)
+        self._adopt(config)
+        return different
+
+    def set_weight(self, tenant: str, weight: Fraction) -> None:
+        if weight <= 0:
+            raise ConfigError("weight", str(weight), "must be greater than 0")
+        for pool in self.pools.values():
+            pool.set_weight(tenant, weight)
+
+    def pause(self, tenant: str, paused: bool) -> None:
+        for pool in self.pools.values():
+            pool.pause(tenant, paused)
+
+    def drain_upstream(self, pool: str, upstream: str, draining: bool) -> None:
+        if pool not in self.pools:
+            raise UnknownName("pool", pool, self.pools)
+        if upstream not in self.pools[pool].backends:
+            raise UnknownName("upstream", upstream, self.pools[pool].backends)
+        self.pools[pool].drain_upstream(upstream, draining)
+
+    async def drain(self) -> None:
+        """SIGTERM: refuse what waits, let what runs end for `timeouts.drain`, then cut the rest."""
+        self.draining = True
+        for pool in self.pools.values():
+            pool.drain()
+        grace = self.config.timeouts.drain
+        ended = asyncio.create_task(self.server.drain(grace))
+        try:
+            async with asyncio.timeout(grace):
+                await asyncio.shield(ended)
+        except TimeoutError:
+            pass
+        for pool in self.pools.values():
+            await pool.close()
+        await ended
+        await self._recorder.close()
+
+    # Building blocks
+    def _adopt(self, config: Config) -> None:
+        self.identifier = Identifier(config, self._auto)
+        self._extra = {endpoint.path: endpoint for endpoint in config.endpoints}
+        self._by_model = {model: self.pools[pool.name] for pool in config.pools for model in pool.models}
+
+    def _is_live(self, tenant: str) -> bool:
+        return any(pool.dispatcher.is_live(tenant) for pool in self.pools.values())
+
+    def _logger(self, pool: str) -> Callable[[Ended], None]:
+        return lambda record: self._log(pool, record)
+
+
+def _models(gateway: Gateway, exchange: Exchange) -> tuple[int, bytes]:
+    """The names that the configuration gives; a pool for "*" serves whatever its upstreams do."""
+    names = sorted(model for model in gateway._by_model if model != "*")
+    data = [{"id": name, "object": "model", "created": STARTED, "owned_by": "fairq"} for name in names]
+    return 200, msgspec.json.encode({"object": "list", "data": data})
+
+
+def _health(gateway: Gateway, exchange: Exchange) -> tuple[int, bytes]:
+    """The process lives and answers."""
+    return 200, b'{"status":"ok"}'
+
+
+def _ready(gateway: Gateway, exchange: Exchange) -> tuple[int, bytes]:
+    """Requests can be served: not draining, and every pool has an upstream in rotation."""
+    dark = [name for name, pool in gateway.pools.items() if not pool.scheduler.is_lit()]
+    if gateway.draining or dark:
+        why = "draining" if gateway.draining else f"no healthy upstream in pool {', '.join(dark)}"
+        return 503, msgspec.json.encode({"status": "not ready", "reason": why})
+    return 200, b'{"status":"ready"}'
+
+
+LOOKS: dict[str, Callable[[Gateway, Exchange], tuple[int, bytes]]] = {
+    "/v1/models": _models,
+    "/health": _health,
+    "/ready": _ready,
+}

@@ -1,0 +1,47 @@
+"""What fairq answers itself: refusals and failures in OpenAI's envelope, with the headers their outcome asks for."""
+
+from fairq.core.lifecycle import Outcome
+from fairq.gateway.http1.headers import Headers
+from fairq.gateway.openai.errors import error_body
+
+SENTENCES: dict[Outcome, str] = {
+    Outcome.REFUSED_FORBIDDEN: "this tenant may not use this model",
+    Outcome.REFUSED_UNKNOWN_MODEL: "no pool serves this model",
+    Outcome.REFUSED_QUEUE_FULL: "the queue is full; try again later",
+    Outcome.REFUSED_NO_UPSTREAM: "no healthy upstream serves this model at the moment",
+    Outcome.REFUSED_SHUTTING_DOWN: "the gateway is shutting down; try again on another one or in a moment",
+    Outcome.EXPIRED: "the request waited longer than its time to live",
+    Outcome.FAILED_CONNECT: "the upstream could not be reached",
+    Outcome.FAILED_TIMEOUT: "the upstream did not answer in time",
+    Outcome.FAILED_UPSTREAM: "the upstream failed before it answered",
+}
+
+KINDS = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
+KINDS |= {408: "timeout_error", 413: "invalid_request_error", 429: "rate_limit_error"}
+
+STREAM = [(b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
+"""Headers of every event stream: proxies must not hold it back."""
+
+
+def error_reply(
+    status: int,
+    message: str,
+    *,
+    outcome: Outcome | None = None,
+    code: str | None = None,
+    param: str | None = None,
+    retry_after: int | None = None,
+) -> tuple[list[tuple[bytes, bytes]], bytes]:
+    """(headers, body) of an error. The body is OpenAI's, so that every client library can read it."""
+    headers: list[tuple[bytes, bytes]] = [(b"content-type", b"application/json")]
+    if outcome is not None:
+        headers.append((b"x-fairq-outcome", outcome.value.encode()))
+    if retry_after is not None:
+        headers.append((b"retry-after", b"%d" % retry_after))
+    kind = KINDS.get(status, "api_error" if status < 500 else "server_error")
+    return headers, error_body(message, kind, param, code or (outcome.value if outcome else None))
+
+
+def protocol_error(status: int, reason: str) -> tuple[Headers, bytes]:
+    """For what the HTTP server refuses by itself: malformed messages and transport limits."""
+    return error_reply(status, reason, code="protocol_error")
