@@ -10,6 +10,8 @@ import socket
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import httpx
 import pytest
@@ -20,6 +22,16 @@ from fairq.engines.settings import EngineSettings
 from fairq.testing.clock import eventually
 
 COMMAND = [sys.executable, "-c", "import typer; from fairq.cli.engine import engine; typer.run(engine)"]
+
+
+@contextmanager
+def started(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that does not outlive its test."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def gone(pid: int) -> bool:
@@ -65,7 +77,7 @@ def test_servers_end_when_their_parent_is_killed() -> None:
 
         asyncio.run(main())
     """
-    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(parent)], stdout=subprocess.PIPE) as process:
+    with started([sys.executable, "-c", textwrap.dedent(parent)]) as process:
         assert process.stdout is not None
         child = int(process.stdout.readline())
         assert not gone(child)
@@ -89,7 +101,7 @@ def test_a_taken_port_is_one_line_and_no_servers(capfd: pytest.CaptureFixture[st
 
 def test_the_command_prints_its_addresses_and_ends_on_sigterm() -> None:
     options = ["--port", "0", "--count", "2", "--speed", "1000", "--max-sequences", "4"]
-    with subprocess.Popen([*COMMAND, *options], stdout=subprocess.PIPE) as process:
+    with started([*COMMAND, *options]) as process:
         assert process.stdout is not None
         ready = json.loads(process.stdout.readline())
         assert ready["simulated"] is True

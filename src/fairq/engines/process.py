@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -69,8 +70,7 @@ class Engines:
         try:
             await asyncio.wait_for(self.process.wait(), _STOP_SECONDS)
         except TimeoutError:
-            self.process.kill()
-            await self.process.wait()
+            await _kill(self.process)
 
 
 async def start_engines(settings: EngineSettings) -> Engines:
@@ -92,7 +92,12 @@ async def start_engines(settings: EngineSettings) -> Engines:
         line = await asyncio.wait_for(process.stdout.readline(), _START_SECONDS)
         ready = msgspec.json.decode(line, type=Announcement)
     except (TimeoutError, msgspec.DecodeError):
-        process.kill()
-        await process.wait()
+        await _kill(process)
         raise FairqError("the simulated engines did not start") from None
     return Engines(ready.engines, ready.model, ready.max_sequences, process)
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):  # it may have ended by itself just now
+        process.kill()
+    await process.wait()

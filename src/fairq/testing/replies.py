@@ -216,7 +216,10 @@ def cut(script: Script, *positions: int, every: int = 0, pause: float = 0.0) -> 
 
 
 def spaced(script: Script, step: Step) -> Script:
-    """`step` before every Send that is not the script's beginning: a Pause makes a slow stream, a Gate one that a test hands out."""
+    """`step` before every Send that is not the script's beginning.
+
+    A Pause makes a slow stream, a Gate one that a test hands out event by event.
+    """
     spread: Script = []
     for each in script:
         if isinstance(each, Send) and spread:
