@@ -1,8 +1,8 @@
-"""A bad configuration: every rule, said in one line with file, line, key, value and rule; and never a secret."""
+"""A bad configuration: every rule, said in one line with file, line, key, value and rule; and nothing crashes."""
 
-import json
 import re
-from pathlib import Path
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from fairq.gateway.config import Config, load, parse
 from fairq.gateway.config_check import warnings
-from fairq.gateway.config_reload import changes
 from fairq.gateway.config_source import InvalidConfig
 
 UPSTREAM = "{url: 'http://a:1', max_inflight: 1}"
@@ -216,48 +215,70 @@ def test_no_text_makes_it_crash(text: str) -> None:
     assert all(re.match(r"f:\d+: .", line) for line in said.splitlines())
 
 
-# What never leaks
+NASTY = [
+    "null",
+    "true",
+    "-1",
+    "0",
+    "1.5",
+    "1e400",
+    ".nan",
+    "99999999999999999999999",
+    "''",
+    "' '",
+    "x",
+    "${",
+    '"\\0"',
+    '"\\u2028"',
+    "[]",
+    "{}",
+    "[null]",
+    "[[]]",
+    "[1]",
+    "{x: 1}",
+    "{x: {}}",
+    "\n[{}]",
+    "[{id: []}]",
+    '"1/0"',
+    '"9999999999999999s"',
+    "/",
+    "//",
+    "10.0.0.0/33",
+    "http://[",
+    "http://a:b",
+    "sha256:",
+    "sfq:",
+    "sfq:=",
+    '":"',
+    '"sfq:credit=1e9"',
+    "on",
+    "'${X}'",
+]
 
-SECRET = "hunter2hunter2"
-EXAMPLE = Path(__file__).parents[2] / "examples" / "fairq.yaml"
+
+def places(schema: dict[str, Any], section: dict[str, Any], template: str = "%s") -> Iterator[str]:
+    """A flow-style text with one %s for every key of the schema."""
+    for name, field in section["properties"].items():
+        inside = template % f"{{{name}: %s}}"
+        yield inside
+        target = field.get("$ref") or field.get("items", {}).get("$ref")
+        if target:
+            entry = "[%s]" if "items" in field else "%s"
+            yield from places(schema, schema["$defs"][target.rpartition("/")[2]], inside % entry)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "console: {admin_token: '%s x'}",
-        "console: {admin_token: [%s]}",
-        "console: {admin_tokn: %s}",
-        "console: {admin_token: %s\n: ]",
-        "tenants: [{id: a, keys: [%s]}]",
-        "tenants: [{id: a, cache_salt: {x: %s}}]",
-        "pools: [{upstreams: [{url: 'http://me:%s@a', max_inflight: 1}]}]",
-        "pools: [{upstreams: [{url: 'http://%s@[a', max_inflight: 1}]}]",
-        "pools: [{upstreams: [{url: 'http://a', credential: 'é%s', max_inflight: 1}]}]",
-        "listen: {port: '${P}'}",
-        "pools: [{upstreams: [{url: 'http://${P}@a', max_inflight: 1}]}]",
-        "queue:\n  time_to_live: ${P}",
-        "tenants: [{id: a, models: ['${P}']}]\npools: [{models: [m]}]",
-    ],
-)
-def test_a_refusal_never_shows_a_secret(text: str) -> None:
-    if "%s" in text:
-        text = text % SECRET
-    with pytest.raises(InvalidConfig) as caught:
-        parse(text, "f", {"P": SECRET})
-    assert SECRET not in str(caught.value)
-    assert SECRET not in repr(caught.value.problems)
-
-
-def test_nothing_printed_holds_a_secret() -> None:
-    config = load(EXAMPLE, {name: "s3cret-" + name for name in ("FAIRQ_ADMIN_TOKEN", "GPU_1_KEY", "TEAM_B_SALT")})
-    other = parse("console: {admin_token: s3cret-x}")
-    shown = [
-        repr(config),
-        str(config),
-        config.model_dump_json(),
-        str(config.model_dump()),
-        json.dumps(Config.model_json_schema()),
-    ]
-    shown += [str(change) for change in changes(other, config)] + warnings(config)
-    assert not [text for text in shown if "s3cret" in text]
+def test_no_value_of_any_key_makes_it_crash() -> None:
+    schema = Config.model_json_schema()
+    refused = 0
+    for place in places(schema, schema):
+        for value in NASTY:
+            try:
+                config = parse(place % value.strip(), "f", {"X": "y"})
+            except InvalidConfig as error:
+                refused += 1
+                said = str(error).splitlines()
+                assert said
+                assert all(re.match(r"f:1: .+", line) for line in said), said
+            else:
+                config.hash(), config.terms(), warnings(config), config.model_dump_json()
+    assert refused > 2000

@@ -148,6 +148,8 @@ def warnings(config: "Config") -> list[str]:
         if block.endswith("/0"):
             found.append(f"identity.trusted_tenant_headers_from = {block}: every peer may name any tenant")
     for pool in config.pools:
+        if not pool.upstreams:
+            found.append(f"pool {pool.name} has no upstreams: its requests wait, then end with 503")
         for upstream in pool.upstreams:
             host = upstream.url.partition("://")[2].rpartition(":")[0].strip("[]")
             if upstream.credential and upstream.url.startswith("http://") and not is_loopback(host):

@@ -41,7 +41,7 @@ def _quantity(value: object, units: Mapping[str, int | Fraction], rule: str) -> 
         if match is None or (match[2] and match[2] not in units):
             raise broken(rule)
         return Fraction(match[1]) * units.get(match[2], 1)
-    if not math.isfinite(value) or value < 0:
+    if not 0 <= value < 10**15:
         raise broken(rule)
     return Fraction(str(value))
 
@@ -157,5 +157,5 @@ Weight = Annotated[Fraction, *kind(weight, {"type": _AMOUNT, "format": "weight"}
 Rational = Annotated[Fraction, *kind(rational, {"type": _AMOUNT, "format": "rational"}, str)]
 Share = Annotated[Fraction, *kind(share, {"type": _AMOUNT, "format": "share"}, str)]
 Switch = Annotated[bool, BeforeValidator(switch), WithJsonSchema({"enum": [True, False, "on", "off"]})]
-Count = Annotated[int, Field(ge=1), BeforeValidator(number)]
+Count = Annotated[int, Field(ge=1, le=10**9), BeforeValidator(number)]
 Port = Annotated[int, Field(ge=0, le=65535), BeforeValidator(number)]
