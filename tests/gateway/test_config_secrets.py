@@ -1,4 +1,4 @@
-"""Secrets of a configuration: never in an error, a representation, a dump, the schema, a warning or a list of changes."""
+"""Secrets of a configuration: never in an error, a repr, a dump, the schema, a warning or a list of changes."""
 
 import json
 from pathlib import Path
