@@ -1,0 +1,156 @@
+"""What is read beside a stream: the same however it was cut, for all that engines send (B-3, B-4, F-3, F-5, F-6)."""
+
+import json
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.gateway.streams import CACHED, FAILED, SAMPLES, VLLM_CONTINUOUS, Sample, chat, chunks, counts
+
+from fairq.gateway.openai.scan import MAX_LINE, UsageScanner
+
+EACH = pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES.keys())
+
+
+def scan(pieces: Iterable[bytes]) -> UsageScanner:
+    scanner = UsageScanner()
+    for piece in pieces:
+        scanner.feed(piece)
+    scanner.finish()
+    return scanner
+
+
+def learned(scanner: UsageScanner) -> tuple[object, ...]:
+    usage = scanner.usage
+    found = (usage.prompt, usage.completion, usage.cached) if usage else None
+    return found, scanner.chunks, scanner.finish_reason, scanner.done
+
+
+def truth(sample: Sample) -> tuple[object, ...]:
+    return sample.usage, sample.chunks, sample.finish, sample.done
+
+
+@EACH
+def test_a_sample_is_what_an_independent_reader_says(sample: Sample) -> None:
+    found = [chunk["usage"] for chunk in chunks(sample.data) if chunk.get("usage")]
+    last = found[-1] if found else None
+    assert (last and (last["prompt_tokens"], last["completion_tokens"])) == (sample.usage and sample.usage[:2])
+
+
+@EACH
+def test_events_read_whole(sample: Sample) -> None:
+    assert learned(scan(sample.events)) == truth(sample)
+
+
+@EACH
+def test_a_cut_at_any_byte_changes_nothing(sample: Sample) -> None:
+    data = sample.data
+    step = 1 if len(data) < 4_000 else 37
+    for cut in range(0, len(data) + 1, step):
+        assert learned(scan((data[:cut], data[cut:]))) == truth(sample), f"cut at byte {cut}"
+
+
+@EACH
+def test_single_bytes_and_one_piece_say_the_same(sample: Sample) -> None:
+    data = sample.data
+    assert learned(scan(data[i : i + 1] for i in range(len(data)))) == truth(sample)
+    assert learned(scan([data])) == truth(sample)
+
+
+def test_running_usage_is_cumulative_and_never_summed() -> None:
+    scanner = UsageScanner()
+    for number, event in enumerate(VLLM_CONTINUOUS.events[:50]):
+        scanner.feed(event)
+        assert scanner.usage is not None
+        assert scanner.usage.completion == number
+
+
+def test_a_failure_inside_a_stream_is_seen() -> None:
+    assert scan(FAILED.events).error == "out of memory"
+    older = b'data: {"object":"error","message":"bad","type":"BadRequestError","code":400}\n\n'
+    assert scan([older]).error == "bad"
+    assert scan([chat('{"content":"\\"error\\": {}"}')]).error is None
+
+
+def test_events_ended_by_a_single_line_feed_are_read_one_by_one() -> None:
+    sloppy = b"".join(chat('{"content":"a"}', end="\n") for _ in range(3)) + b"data: [DONE]\n"
+    assert scan([sloppy, b"\n"]).chunks == 3
+
+
+def test_finish_reasons_of_several_choices() -> None:
+    second = chat("{}", '"length"').replace(b'"index":0', b'"index":1')
+    scanner = scan([chat("{}", '"function_call"'), second])
+    assert scanner.finish_reasons == {0: "function_call", 1: "length"}
+    assert scanner.finish_reason == "tool_calls"
+    assert scan([chat("{}", '"abort"')]).finish_reason == "other"
+
+
+@pytest.mark.parametrize(
+    "usage",
+    ["[]", '"many"', "{}", '{"prompt_tokens":"5"}', '{"prompt_tokens":true}', '{"prompt_tokens":-1}', "1e999"],
+)
+def test_usage_that_makes_no_sense_says_nothing(usage: str) -> None:
+    good = chat('{"content":"a"}', rest=f',"usage":{counts(1, 1)}')
+    bad = chat('{"content":"a"}', '"stop"', rest=f',"usage":{usage}')
+    scanner = scan([good, bad])
+    assert learned(scanner) == ((1, 1, 0), 2, "stop", False)
+
+
+def test_python_engines_write_what_is_no_json() -> None:
+    nan = chat('{"content":"\\ud83d"}', '"stop"', rest=f',"logprob":NaN,"usage":{counts(4, 2)}')
+    assert learned(scan([nan])) == ((4, 2, 0), 1, "stop", False)
+
+
+def test_more_cached_than_prompt_tokens_cannot_be() -> None:
+    scanner = scan([chat("{}", rest=f',"usage":{counts(5, 1, CACHED)}')])
+    assert scanner.usage is not None
+    assert scanner.usage.cached == 5
+
+
+def test_an_endless_line_is_not_kept() -> None:
+    scanner = UsageScanner()
+    scanner.feed(b"data: {")
+    for _ in range(3 * MAX_LINE // 1000):
+        scanner.feed(b"x" * 1000)
+        assert len(scanner._carry) <= MAX_LINE + 1000
+    assert scanner.inside_event
+    scanner.feed(b"x\n\n" + chat('{"content":"a"}', rest=f',"usage":{counts(7, 1)}'))
+    assert learned(scanner) == ((7, 1, 0), 1, None, False)
+    assert not scanner.inside_event
+
+
+def test_an_endless_event_is_not_kept() -> None:
+    scanner = UsageScanner()
+    for _ in range(3 * MAX_LINE // 1000):
+        scanner.feed(b"data: " + b"y" * 1000 + b"\n")
+        assert sum(map(len, scanner._lines)) <= MAX_LINE + 1000
+    scanner.feed(b"\n" + chat('{"content":"a"}'))
+    assert scanner.chunks == 1
+
+
+def test_inside_event_tells_whether_a_part_went_out() -> None:
+    scanner = UsageScanner()
+    event = chat('{"content":"a"}')
+    for cut in range(1, len(event) - 1):
+        scanner = UsageScanner()
+        scanner.feed(event[:cut])
+        assert scanner.inside_event
+        scanner.feed(event[cut:])
+        assert not scanner.inside_event
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(TEXTS, max_size=12), st.sampled_from(["\n\n", "\r\n\r\n", "\r\r"]), st.data())
+def test_any_text_counts_once_however_it_is_written_and_cut(texts: list[str], end: str, data: st.DataObject) -> None:
+    ascii_only = data.draw(st.booleans())
+    stream = b"".join(
+        chat(json.dumps({"content": text}, ensure_ascii=ascii_only, separators=(",", ":")), end=end) for text in texts
+    )
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
+    pieces = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
+    expected = sum(bool(chunk["choices"][0]["delta"]["content"]) for chunk in chunks(stream))
+    assert scan(pieces).chunks == expected == sum(map(bool, texts))
