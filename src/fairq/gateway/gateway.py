@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import count
+from typing import Protocol
 
 import msgspec
 
@@ -26,11 +27,21 @@ JSON = [(b"content-type", b"application/json")]
 STARTED = 1_700_000_000  # `created` of a model is part of the format; what it says has no use here
 
 
-class Recorder:
-    """Where the lines of pools go. The ledger is one; a gateway without one records nothing."""
+class Recorder(Protocol):
+    """Where the lines of pools go: the ledger, or nowhere."""
 
     def open(self, pool: Pool) -> None:
         """Before the pool's first event."""
+
+    def record(self, pool: str) -> Record: ...
+
+    async def close(self) -> None: ...
+
+
+class Unrecorded:
+    """Nowhere."""
+
+    def open(self, pool: Pool) -> None: ...
 
     def record(self, pool: str) -> Record:
         return lambda lines: None

@@ -1,0 +1,212 @@
+"""What `fairq serve` does once it is running: start everything in order, watch, reload, and stop everything."""
+
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from fairq import policies
+from fairq.core.cost import SETTLEMENTS
+from fairq.core.errors import ConfigError, FairqError, UnknownName
+from fairq.engines.process import Engines, start_engines
+from fairq.engines.settings import EngineSettings
+from fairq.gateway.child import Child
+from fairq.gateway.config import Config, load
+from fairq.gateway.control import Control
+from fairq.gateway.gateway import Gateway
+from fairq.gateway.log import RequestLog
+from fairq.gateway.recording import Recorder
+
+LONGEST_SOCKET_PATH = 100  # bytes; Linux takes 107
+SIMULATED_SERVERS = 2
+SIMULATED_SLOTS = 8  # of each: few enough that a laptop's load fills them
+
+Section = TypeVar("Section", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The command line. What it leaves at None is the configuration's."""
+
+    config: Path | None
+    upstreams: list[str]
+    max_inflight: int | None
+    listen: dict[str, Any]
+    console_port: int | None
+    ledger: Path | None
+    pool: dict[str, str | None]
+    log: str | None
+
+    def load(self) -> Config:
+        """The configuration, with what the command line changes. Raises ConfigError, InvalidConfig."""
+        if self.config is not None and self.upstreams:
+            raise ConfigError("--upstream", self.upstreams[0], "cannot stand beside --config, which names upstreams")
+        if bool(self.upstreams) != (self.max_inflight is not None):
+            raise ConfigError("--max-inflight", self.max_inflight, "goes with --upstream, and --upstream with it")
+        if self.upstreams:
+            config = Config.quick(self.upstreams, self.max_inflight or 0)
+        else:
+            config = load(self.config) if self.config is not None else Config()
+        return self.over(config)
+
+    def over(self, config: Config) -> Config:
+        """`config` with what the command line says."""
+        changes: dict[str, Any] = {
+            "listen": _with(config.listen, "listen", self.listen),
+            "console": _with(config.console, "console", {"port": self.console_port}),
+            "ledger": _with(config.ledger, "ledger", {"dir": self.ledger}),
+            "pools": tuple(pool.model_copy(update=self._pool()) for pool in config.pools),
+        }
+        if self.log is not None:
+            changes["log"] = self.log
+        return config.model_copy(update=changes)
+
+    def _pool(self) -> dict[str, str]:
+        given = {key: value for key, value in self.pool.items() if value is not None}
+        if "policy" in given:
+            policies.make(given["policy"])
+        if given.get("settlement", "fixed") not in SETTLEMENTS:
+            raise UnknownName("--settlement", given["settlement"], SETTLEMENTS)
+        return given
+
+
+def _with(section: Section, name: str, given: dict[str, Any]) -> Section:
+    given = {key: value for key, value in given.items() if value is not None}
+    try:
+        checked = type(section).model_validate(section.model_dump(exclude_unset=True) | given)
+    except ValidationError as error:
+        detail = error.errors()[0]
+        key = ".".join(map(str, (name, *detail["loc"])))
+        raise ConfigError(key, given.get(str(detail["loc"][0])), detail["msg"]) from None
+    return section.model_copy(update={key: getattr(checked, key) for key in given})
+
+
+class Serving:
+    def __init__(self, options: Options, config: Config) -> None:
+        self.options, self.config = options, config
+        self.stopping = asyncio.Event()
+        self.engines: Engines | None = None
+
+    async def run(self) -> None:
+        """Until SIGTERM or SIGINT. Raises FairqError or OSError when something cannot start."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stopping.set)
+        loop.add_signal_handler(signal.SIGHUP, self._reload_on_signal)
+        if not self.config.pools:
+            await self._start_engines()
+        log = RequestLog(self.config.log)
+        try:
+            await self._serve(log)
+        finally:
+            if self.engines is not None:
+                await self.engines.stop()
+            log.close()
+
+    async def _serve(self, log: RequestLog) -> None:
+        config = self.config
+        control: Control | None = None
+
+        def send(pool: str, lines: bytes) -> None:
+            if control is not None:
+                control.send(pool, lines)
+
+        recorder = Recorder(config, complain, send)
+        self.gateway = gateway = Gateway(config, recorder, log)
+        await gateway.start()
+        control = Control(gateway, self._reload)
+        with tempfile.TemporaryDirectory(prefix="fairq-") as folder:
+            socket = _socket_path(config.ledger.dir, Path(folder))
+            await control.start(socket)
+            console = self._console(socket)
+            if console is not None:
+                console.start()
+            self._greet()
+            await self.stopping.wait()
+            complain("draining; a second signal ends it at once")
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, os._exit, 130)
+            await gateway.drain()
+            await control.close()
+            if console is not None:
+                await console.stop()
+            socket.unlink(missing_ok=True)
+
+    async def _start_engines(self) -> None:
+        self.engines = engines = await start_engines(EngineSettings(count=SIMULATED_SERVERS))
+        quick = Config.quick(engines.urls, min(SIMULATED_SLOTS, engines.max_sequences))
+        pools = tuple(pool.model_copy(update={"models": (engines.model, "*")}) for pool in quick.pools)
+        self.config = self.options.over(self.config.model_copy(update={"pools": pools}))
+
+    def _console(self, socket: Path) -> Child | None:
+        console = self.config.console
+        if not console.enabled:
+            return None
+        environ = dict(os.environ)
+        environ.pop("FAIRQ_CONSOLE_TOKEN", None)
+        if console.admin_token is not None:
+            environ["FAIRQ_CONSOLE_TOKEN"] = console.admin_token.get_secret_value()
+        hosts = [option for host in console.hosts for option in ("--allow-host", host)]
+        command = ["-m", "fairq.console", "--socket", str(socket), "--host", console.host]
+        return Child([*command, "--port", str(console.port), *hosts], environ, complain)
+
+    def _reload(self) -> list[str]:
+        """Read the file again and apply it as a whole. Raises FairqError; then nothing has changed."""
+        if self.options.config is None:
+            raise ConfigError("reload", None, "the gateway was started without a configuration file")
+        config = load(self.options.config)
+        if self.engines is not None and not config.pools:
+            config = config.model_copy(update={"pools": self.config.pools})
+        config = self.options.over(config)
+        changed = [str(change) for change in self.gateway.reload(config)]
+        self.config = config
+        return changed
+
+    def _reload_on_signal(self) -> None:
+        try:
+            changed = self._reload()
+        except FairqError as error:
+            complain(f"not reloaded: {error}")
+        else:
+            complain(f"reloaded: {'; '.join(changed) or 'nothing has changed'}")
+
+    def _greet(self) -> None:
+        """What is where, and what to type next."""
+        config, host = self.config, self.config.listen.host
+        api = f"http://{_shown(host)}:{self.gateway.server.port}"
+        model = self.engines.model if self.engines is not None else "MODEL"
+        lines = [f"fairq serves {api}/v1"]
+        if self.engines is not None:
+            lines.append(f"  in front of {len(self.engines.urls)} simulated servers (invented text, stated timing)")
+        for pool in config.pools:
+            slots = sum(upstream.max_inflight for upstream in pool.upstreams)
+            names = ", ".join(upstream.label for upstream in pool.upstreams) or "no upstream yet"
+            lines.append(f"  pool {pool.name}: {pool.policy}, {pool.settlement}; {slots} slots on {names}")
+        lines.append(f"  ledger: {config.ledger.dir}")
+        if config.console.enabled:
+            lines.append(f"  console: http://{_shown(config.console.host)}:{config.console.port}")
+        body = f'{{"model": "{model}", "messages": [{{"role": "user", "content": "Hello"}}], "max_tokens": 20}}'
+        lines += ["Try:", f"  curl {api}/v1/chat/completions -H 'content-type: application/json' -d '{body}'"]
+        lines.append(f"  fairq audit {config.ledger.dir}")
+        print("\n".join(lines), flush=True)  # noqa: T201
+
+
+def _socket_path(ledger: Path, fallback: Path) -> Path:
+    """Beside the ledger, where `fairq console` finds it; a path can be too long for a socket."""
+    path = ledger.absolute() / "control.sock"
+    return path if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH else fallback / "control.sock"
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def complain(line: str) -> None:
+    print(f"fairq: {line}", file=sys.stderr, flush=True)  # noqa: T201

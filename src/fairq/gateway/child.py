@@ -1,0 +1,58 @@
+"""A child process that is kept alive: started again when it dies, stopped by closing its standard input.
+
+A child that reads its standard input to the end notices that its parent is gone however that happened.
+"""
+
+import asyncio
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0  # seconds before a restart; doubled while it keeps dying at once
+SETTLED = 10.0  # a child that lived this long was well
+
+
+class Child:
+    def __init__(
+        self,
+        command: Sequence[str],
+        environ: Mapping[str, str],
+        complain: Callable[[str], None],
+    ) -> None:
+        self._command, self._environ, self._complain = command, environ, complain
+        self._task: asyncio.Task[None] | None = None
+        self.process: asyncio.subprocess.Process | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._keep())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        process = self.process
+        if process is None or process.returncode is not None:
+            return
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            async with asyncio.timeout(3):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+    async def _keep(self) -> None:
+        pause = FIRST_PAUSE
+        loop = asyncio.get_running_loop()
+        while True:
+            began = loop.time()
+            self.process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *self._command,
+                stdin=asyncio.subprocess.PIPE,
+                env=dict(self._environ),
+                start_new_session=True,  # Ctrl-C is for the gateway, which stops its children itself
+            )
+            status = await self.process.wait()
+            pause = FIRST_PAUSE if loop.time() - began > SETTLED else min(2 * pause, LONGEST_PAUSE)
+            self._complain(f"{self._command[1]} ended with status {status}; starting it again in {pause:g} s")
+            await asyncio.sleep(pause)

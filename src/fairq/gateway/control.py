@@ -1,0 +1,138 @@
+"""The Unix socket between the data plane and the console: ledger lines out, admin commands in.
+
+Out, one line each: `POOL \\t LEDGER LINE`, after a head per pool; and replies, with an empty pool. In: a JSON object,
+{"id": 1, "do": "weight", "tenant": "a", "weight": "3/2"}. Whoever may open the socket may command: its mode is 0600.
+
+A console that does not read is cut off, never waited for; it comes back and gets heads again.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import msgspec
+
+from fairq.core.errors import ConfigError, FairqError
+from fairq.core.lines import encode
+from fairq.gateway.gateway import Gateway
+from fairq.gateway.pool import Pool
+from fairq.ledger.segment import head_of
+
+MAX_UNREAD = 32 << 20
+
+
+class Order(msgspec.Struct, tag_field="do", forbid_unknown_fields=True):
+    """Something an operator wants."""
+
+    id: int
+
+
+class Weight(Order, tag="weight"):
+    tenant: str
+    weight: str
+
+
+class Pause(Order, tag="pause"):
+    tenant: str
+    paused: bool
+
+
+class DrainUpstream(Order, tag="drain"):
+    pool: str
+    upstream: str
+    draining: bool
+
+
+class Reload(Order, tag="reload"):
+    """Read the configuration file again."""
+
+
+class Reply(msgspec.Struct, omit_defaults=True):
+    id: int
+    error: str = ""
+    changed: list[str] = []
+
+
+decode_order = msgspec.json.Decoder(Weight | Pause | DrainUpstream | Reload).decode
+
+
+class Control:
+    def __init__(self, gateway: Gateway, reload: Callable[[], list[str]]) -> None:
+        self._gateway, self._reload = gateway, reload
+        self._readers: set[asyncio.StreamWriter] = set()
+        self._server: asyncio.Server | None = None
+
+    async def start(self, path: Path) -> None:
+        """Raises OSError."""
+        path.unlink(missing_ok=True)
+        self._server = await asyncio.start_unix_server(self._serve, path)
+        path.chmod(0o600)
+
+    def send(self, pool: str, lines: bytes) -> None:
+        """Whole ledger lines of one pool, to every console that listens."""
+        if not self._readers:
+            return
+        prefix = pool.encode() + b"\t"
+        data = prefix + lines[:-1].replace(b"\n", b"\n" + prefix) + b"\n"
+        for reader in list(self._readers):
+            transport = reader.transport
+            if transport.get_write_buffer_size() > MAX_UNREAD:
+                self._readers.discard(reader)
+                transport.abort()
+            else:
+                reader.write(data)
+
+    async def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        for reader in list(self._readers):
+            reader.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for pool in self._gateway.pools.values():
+            writer.write(b"%b\t%b\n" % (pool.name.encode(), encode(self._head(pool))))
+        self._readers.add(writer)
+        try:
+            while line := await reader.readline():
+                writer.write(b"\t%b\n" % msgspec.json.encode(self._obey(line)))
+                await writer.drain()
+        except (ConnectionError, ValueError):  # gone, or a line beyond any order's size
+            pass
+        finally:
+            self._readers.discard(writer)
+            writer.close()
+
+    def _head(self, pool: Pool) -> object:
+        return head_of(
+            pool.scheduler,
+            wall=time.time_ns(),
+            monotonic=time.monotonic_ns(),
+            config=self._gateway.config.hash(),
+        )
+
+    def _obey(self, line: bytes) -> Reply:
+        id_ = 0
+        try:
+            order = decode_order(line)
+            id_ = order.id
+            match order:
+                case Weight():
+                    self._gateway.set_weight(order.tenant, _weight(order.weight))
+                case Pause():
+                    self._gateway.pause(order.tenant, order.paused)
+                case DrainUpstream():
+                    self._gateway.drain_upstream(order.pool, order.upstream, order.draining)
+                case Reload():
+                    return Reply(id_, changed=self._reload())
+        except (FairqError, msgspec.DecodeError) as error:
+            return Reply(id_, error=str(error))
+        return Reply(id_)
+
+
+def _weight(text: str) -> Fraction:
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise ConfigError("weight", text, 'must be a positive number such as 3, 1.5 or "3/2"') from None

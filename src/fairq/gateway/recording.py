@@ -1,0 +1,87 @@
+"""The ledger behind a running gateway: a writer per pool, flushed at the end of a loop turn; the console's copy."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from functools import partial
+
+from fairq.core import events as ev
+from fairq.gateway.config import Config
+from fairq.gateway.config_sections import Ledger
+from fairq.gateway.dispatcher import Record
+from fairq.gateway.pool import SECOND, Pool
+from fairq.ledger.segment import Head, head_of
+from fairq.ledger.writer import Alarm, Sink, Upkeep, Writer
+
+TEND_EVERY = 0.25  # seconds: rotation, recovery of a failed disk
+
+
+def upkeep_of(ledger: Ledger) -> Upkeep:
+    return Upkeep(
+        sync_every=int(ledger.fsync * SECOND),
+        rotate_bytes=ledger.rotate_bytes,
+        keep_bytes=ledger.keep_bytes,
+        keep_age=int(ledger.keep_age * SECOND),
+    )
+
+
+class Recorder:
+    """Takes the lines of every pool. Raises LedgerError from `open`, never later."""
+
+    def __init__(self, config: Config, complain: Callable[[str], None], send: Sink) -> None:
+        self._config, self._complain, self._send = config, complain, send
+        self._writers: dict[str, Writer] = {}
+        self._loop = asyncio.get_running_loop()
+        self._due = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def open(self, pool: Pool) -> None:
+        """Before the pool's first event: its first segment begins with the state before it."""
+        self._writers[pool.name] = Writer(
+            self._config.ledger.dir,
+            pool.name,
+            partial(self._head, pool),
+            time.monotonic_ns(),
+            alarm=self._alarm,
+            gap=partial(self._gap, pool),
+            sinks=[self._send],
+            upkeep=upkeep_of(self._config.ledger),
+        )
+        if self._timer is None:
+            self._tend()
+
+    def record(self, pool: str) -> Record:
+        writers = self._writers
+
+        def record(lines: bytes) -> None:
+            writers[pool].append(lines)
+            if not self._due:
+                self._due = True
+                self._loop.call_soon(self._flush)
+
+        return record
+
+    async def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        for writer in self._writers.values():
+            writer.close(time.monotonic_ns())
+
+    def _flush(self) -> None:
+        self._due = False
+        now = time.monotonic_ns()
+        for writer in self._writers.values():
+            writer.flush(now)
+
+    def _tend(self) -> None:
+        self._flush()
+        self._timer = self._loop.call_later(TEND_EVERY, self._tend)
+
+    def _head(self, pool: Pool) -> Head:
+        return head_of(pool.scheduler, wall=time.time_ns(), monotonic=time.monotonic_ns(), config=self._config.hash())
+
+    def _alarm(self, alarm: Alarm) -> None:
+        self._complain(f"ledger: {alarm.text}")
+
+    def _gap(self, pool: Pool, lost: int) -> None:
+        pool.dispatcher.emit(ev.RecordingGap, lost=lost)
