@@ -132,12 +132,14 @@ class Chunked:
         llhttp does not say where it stopped and would take what follows for a new message. But a chunked message ends
         with CRLF CRLF, so it is fed only up to each of those and asked whether that was the end.
         """
-        end = -1
         if data[0] > 13 and END_OF_HEAD not in data:
+            end = -1
             feed(self._parser, data, "chunk")
             self._tail = data[-3:] if len(data) >= 3 else (self._tail + data)[-3:]
         else:
             end = self._feed_by_pieces(data)
+            if end >= 0 and body_framing(self._sink.headers, (1, 1)) is not None:
+                raise BadMessage(400, "framing fields in a trailer")
         spans = self._sink.spans
         payload = spans[0] if len(spans) == 1 else b"".join(spans)
         spans.clear()
