@@ -178,6 +178,12 @@ def test_an_upstream_is_an_origin_and_nothing_more(url: str) -> None:
     assert "must be http://HOST:PORT or https://HOST:PORT, without path, query or credentials" in line
 
 
+def test_what_a_merge_brought_is_not_shown_as_written_here() -> None:
+    text = "tenants:\n- &t {id: a, weight: 2}\n- {id: b, weight: zero,\n   <<: *t}"
+    [line] = refusals(text)
+    assert line.startswith("f:3: tenants[1].weight = zero: ")
+
+
 def test_all_problems_are_listed_in_the_order_of_the_file() -> None:
     text = "tenants:\n- {id: 5}\n- {id: a, weight: 0}\nqueue:\n  requests: 0\n  byts: 1\n"
     assert [line.split(" = ")[0].split(": unk")[0] for line in refusals(text)] == [
