@@ -1,0 +1,103 @@
+"""The report of `fairq load` for a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from fairq.load.session import Report
+from fairq.load.tally import Fairness, TenantTally
+from fairq.measure.latency import Summary
+
+BACKLOG = {
+    "waits": "Backlogged: while the target said that a request of the tenant was queued.",
+    "outstanding": "Backlogged: approximated by outstanding requests, for no answer says how long it was queued.",
+}
+
+
+def show(report: Report) -> None:
+    """Print it: the run, a line per tenant, and sharing while jointly backlogged."""
+    out = Console(highlight=False)
+    if not out.is_terminal:
+        out.width = 200  # a file or pipe has no width that a table must fit in
+    late = f"; sent late by at most {report.late.max:.3f} s" if report.late and report.late.max > 0.05 else ""
+    out.print(
+        f"{report.sent} of {report.planned} requests of {report.trace} at {report.speed:g} times its speed, "
+        f"{report.seconds:.1f} s, to {report.target} (model {report.model}){late}"
+        + ("; interrupted" if report.interrupted else ""),
+        soft_wrap=True,
+    )
+    if report.sent:
+        out.print(_tenants(report))
+        out.print(
+            "[dim]Times p50 / p99 in seconds, TPOT in milliseconds. TTFT is from sending and contains the wait. "
+            "Service: normalized, (alpha * prompt + beta * completion tokens) / weight.[/]",
+            soft_wrap=True,
+        )
+        _show_fairness(out, report.fairness)
+
+
+def _tenants(report: Report) -> Table:
+    charged = any(tenant.charged is not None for tenant in report.tenants)
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column(f"tenant ({report.tenants_by})", no_wrap=True)
+    titles = ["weight", "requests", "completed", "wait", "TTFT", "TPOT", "prompt", "completion", "service"]
+    for title in titles + (["charged"] if charged else []):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("other outcomes")
+    for tenant in report.tenants:
+        table.add_row(*_row(tenant, charged))
+    table.add_section()
+    table.add_row(*_row(report.total, charged, "all"))
+    return table
+
+
+def _row(tenant: TenantTally, charged: bool, name: str | None = None) -> list[str]:
+    def times(found: Summary | None, scale: float = 1) -> str:
+        return f"{found.p50 * scale:.3g} / {found.p99 * scale:.3g}" if found else ""
+
+    others = {outcome: count for outcome, count in tenant.outcomes.items() if outcome != "completed"}
+    return [
+        name or tenant.tenant,
+        f"{tenant.weight:g}" if name is None else "",
+        f"{tenant.requests:,}",
+        f"{tenant.outcomes.get('completed', 0):,}",
+        times(tenant.wait),
+        times(tenant.ttft),
+        times(tenant.tpot, 1000),
+        f"{tenant.prompt_tokens:,}",
+        f"{tenant.completion_tokens:,}",
+        f"{tenant.service:,.0f}" if name is None else "",
+        *([f"{tenant.charged:,.0f}" if tenant.charged is not None else ""] if charged else []),
+        ", ".join(f"{outcome} {count:,}" for outcome, count in others.items()),
+    ]
+
+
+def _show_fairness(out: Console, found: Fairness) -> None:
+    out.print(f"\n{BACKLOG[found.backlog]}", soft_wrap=True)
+    if found.jain is None:
+        out.print("No two tenants were jointly backlogged: there is nothing to compare.", soft_wrap=True)
+        return
+    out.print(
+        f"Jain's index {found.jain:.4f}, the mean over {found.intervals:,} jointly backlogged intervals, "
+        "weighted by service",
+        soft_wrap=True,
+    )
+    if found.jain_heaviest is not None:
+        out.print(
+            f"Jain's index {found.jain_heaviest:.4f} of the {len(found.heaviest)} heaviest tenants over the "
+            f"{found.seconds_heaviest:.1f} s in which all of them were backlogged",
+            soft_wrap=True,
+        )
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for title in ("pair", "both backlogged (s)", "service of the one", "of the other", "ratio", "largest gap"):
+        table.add_column(title, justify="left" if title == "pair" else "right")
+    for pair in found.pairs:
+        table.add_row(
+            " / ".join(pair.tenants),
+            f"{pair.seconds:.1f}",
+            *(f"{service:,.0f}" for service in pair.service),
+            "" if pair.ratio is None else f"{pair.ratio:.3f}",
+            f"{pair.gap:,.0f}",
+        )
+    out.print(table)

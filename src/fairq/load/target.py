@@ -1,0 +1,105 @@
+"""Where the load goes: an address taken apart, and a first question that finds out whether anyone is there."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from fairq.core.errors import ConfigError, FairqError
+from fairq.gateway.http1 import ClientLimits, Failure, Framing, Upstream
+
+Headers = list[tuple[bytes, bytes]]
+PATIENCE = 10  # seconds, for questions that need no thinking
+
+
+class Unreachable(FairqError):
+    """Nobody answers as expected. One line: address and cause."""
+
+
+class Target(Struct, frozen=True):
+    """An origin and a path in front of everything, as in http://127.0.0.1:8080/v1."""
+
+    url: str
+    host: str
+    port: int
+    tls: bool
+    prefix: str
+
+    @classmethod
+    def parse(cls, key: str, url: str) -> Target:
+        """ConfigError, named after `key`, unless it is an http or https address. A final /v1 is understood."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+        except ValueError:
+            parts, port = urlsplit(""), 0
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
+            raise ConfigError(key, url, "must be an address like http://127.0.0.1:8080")
+        prefix = parts.path.rstrip("/").removesuffix("/v1")
+        return cls(url, parts.hostname, port, parts.scheme == "https", prefix)
+
+    def connect(self, timeout: float) -> Upstream:
+        """A keep-alive pool of connections. `timeout`: seconds of silence before an answer counts as lost."""
+        tls = ssl.create_default_context() if self.tls else None
+        limits = ClientLimits(first_byte_seconds=timeout, idle_seconds=timeout, idle_connections=65_536)
+        return Upstream(self.host, self.port, tls=tls, limits=limits)
+
+    def head(self, more: Headers) -> Headers:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return [(b"host", f"{host}:{self.port}".encode()), (b"user-agent", b"fairq-load"), *more]
+
+    def path(self, path: str) -> bytes:
+        return (self.prefix + path).encode()
+
+
+class _Answer:
+    """Receives one small response whole."""
+
+    def __init__(self) -> None:
+        self.whole: asyncio.Future[tuple[int, bytes]] = asyncio.get_running_loop().create_future()
+        self._status, self._body = 0, b""
+
+    def on_head(self, status: int, reason: bytes, headers: Headers, framing: Framing) -> None:
+        self._status = status
+
+    def on_data(self, data: bytes) -> None:
+        self._body += data
+
+    def on_end(self) -> None:
+        self.whole.set_result((self._status, self._body))
+
+    def on_fail(self, failure: Failure) -> None:
+        self.whole.set_exception(Unreachable(failure.detail))
+
+
+async def ask(target: Target, upstream: Upstream, path: str, headers: Headers) -> tuple[int, Any]:
+    """GET a JSON document: status and value (None when it is not JSON). Unreachable when nobody answers."""
+    answer = _Answer()
+    upstream.send(b"GET", target.path(path), target.head(headers), b"", answer)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            status, body = await answer.whole
+    except TimeoutError:
+        raise Unreachable(f"{target.url}: no answer to GET {path} within {PATIENCE} s") from None
+    except Unreachable as error:
+        raise Unreachable(f"{target.url}: {error}") from None
+    try:
+        return status, msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return status, None
+
+
+async def choose_model(target: Target, upstream: Upstream, headers: Headers, wanted: str | None) -> str:
+    """`wanted`, or the first model that the target offers. Unreachable when nobody answers or the key is refused."""
+    status, found = await ask(target, upstream, "/v1/models", headers)
+    if status in (401, 403):
+        raise Unreachable(f"{target.url}: status {status} for GET /v1/models: give --key or --keys")
+    try:
+        return wanted or str(found["data"][0]["id"])
+    except (TypeError, KeyError, IndexError):
+        raise Unreachable(f"{target.url}: GET /v1/models (status {status}) names no model: give --model") from None
