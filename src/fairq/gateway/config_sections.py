@@ -149,10 +149,10 @@ class Cost(Section):
 class Health(Section):
     """The active probe of one upstream. Failing requests count too."""
 
-    path: UrlPath = key("/health", "GET; any 2xx is healthy")
+    path: UrlPath = key("/health", "GET; any answer below 500 is healthy")
     interval: Period = key(5.0, "between two probes")
     timeout: Period = key(2.0, "of one probe")
-    failures: Count = key(3, "in a row until it leaves rotation")
+    failures: Count = key(3, "in a row, requests among them, until it leaves rotation")
 
 
 class Upstream(Section):
