@@ -1,0 +1,1 @@
+"""Simulators: one event loop per layer, all driving the same policies, all leaving a `Trace`."""

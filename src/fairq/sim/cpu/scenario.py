@@ -1,0 +1,210 @@
+"""What a CPU simulation is given: tasks, locks, and what the machine costs. All times are whole ticks."""
+
+from fractions import Fraction
+from math import lcm
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from fairq.sim.scenario import Name, Natural, Part, Positive, Ratio, Scenario, Whole
+
+LINUX_WEIGHTS = (
+    *(88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916),
+    *(9548, 7620, 6100, 4904, 3906, 3121, 2501, 1991, 1586, 1277),
+    *(1024, 820, 655, 526, 423, 335, 272, 215, 172, 137),
+    *(110, 87, 70, 56, 45, 36, 29, 23, 18, 15),
+)
+"""Linux's sched_prio_to_weight, nice -20 to 19; nice 0 is weight 1 here."""
+
+MOST_JOBS = 1_000_000  # of a default horizon
+MOST_SLEEPS = 100_000  # of one task
+
+
+class Hold(Part):
+    """A critical section: after `at` ticks of its own the task locks `resource`, and lets go `for` own ticks later."""
+
+    resource: Name
+    at: Natural
+    for_: Positive = Field(alias="for")
+
+
+class Io(Part):
+    """A sleep of `for` ticks after every `every` ticks of the task's own, except after its last."""
+
+    every: Positive
+    for_: Positive = Field(alias="for")
+
+
+class Change(Part):
+    """At time `at`, the weight of a task becomes another one."""
+
+    at: Natural
+    task: Name
+    weight: Ratio
+
+
+class Task(Part):
+    """Either one job, or one that comes again and again.
+
+    one job     arrival, burst (or bursts: CPU, I/O, CPU, ...), deadline: absolute
+    periodic    period, wcet, offset, deadline: relative, the period by default
+    sporadic    the same with max_gap: each gap is drawn from period..max_gap; or arrivals: [0, 7, 20] with wcet
+    estimate    what the policy is told instead of the size (of each CPU burst)
+    weight      its share; nice -20..19 sets Linux's weight for it, relative to nice 0
+    slice       the CPU time it asks for at a time (EEVDF)
+    """
+
+    id: Name
+    arrival: Natural = 0
+    burst: Positive | None = None
+    bursts: Annotated[tuple[Positive, ...], Field(max_length=2 * MOST_SLEEPS)] = ()
+    io: Io | None = None
+    estimate: Positive | None = None
+    priority: Whole = 0
+    deadline: Positive | None = None
+    weight: Ratio = Fraction(1)
+    nice: Annotated[int, Field(ge=-20, le=19)] | None = None
+    slice: Positive | None = None
+    locks: tuple[Hold, ...] = ()
+    period: Positive | None = None
+    wcet: Positive | None = None
+    offset: Natural = 0
+    max_gap: Positive | None = None
+    arrivals: tuple[Natural, ...] = ()
+
+    @property
+    def recurs(self) -> bool:
+        return self.wcet is not None
+
+    @property
+    def work(self) -> int:
+        """Its CPU ticks, for each job."""
+        return self.wcet or self.burst or sum(self.bursts[::2])
+
+    @property
+    def share(self) -> Fraction:
+        return self.weight if self.nice is None else Fraction(LINUX_WEIGHTS[self.nice + 20], 1024)
+
+    @property
+    def due(self) -> int | None:
+        """The relative deadline of a task that recurs."""
+        return self.deadline or self.period
+
+    def sleeps(self) -> list[tuple[int, int]]:
+        """(own ticks done, ticks of sleep then), in order."""
+        if self.io:
+            return [(done, self.io.for_) for done in range(self.io.every, self.work, self.io.every)]
+        done, found = 0, []
+        for run, sleep in zip(self.bursts[::2], self.bursts[1::2], strict=False):
+            done += run
+            found.append((done, sleep))
+        return found
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> "Task":
+        self._is_one_kind()
+        if self.bursts and len(self.bursts) % 2 == 0:
+            raise ValueError(f"task {self.id}: bursts: must end with a CPU burst (CPU, I/O, CPU, ...)")
+        if self.io and self.work // self.io.every > MOST_SLEEPS:
+            raise ValueError(f"task {self.id}: io: more than {MOST_SLEEPS} sleeps")
+        if self.nice is not None and "weight" in self.model_fields_set:
+            raise ValueError(f"task {self.id}: give weight or nice, not both")
+        released = 0 if self.recurs else self.arrival
+        if self.deadline is not None and self.deadline < released + self.work:
+            raise ValueError(
+                f"task {self.id}: deadline = {self.deadline}: impossible, {self.work} ticks of work from {released} on"
+            )
+        self._locks_are_possible()
+        return self
+
+    def _is_one_kind(self) -> None:
+        works = [key for key in ("burst", "bursts", "wcet") if getattr(self, key)]
+        if len(works) != 1:
+            raise ValueError(f"task {self.id}: burst: missing (or bursts, or period and wcet), and exactly one of them")
+        given = self.model_fields_set
+        if self.recurs:
+            if self.period is None and not self.arrivals:
+                raise ValueError(f"task {self.id}: period: missing (or arrivals)")
+            if "arrival" in given:
+                raise ValueError(f"task {self.id}: arrival: a task with wcet has an offset instead")
+            if list(self.arrivals) != sorted(set(self.arrivals)):
+                raise ValueError(f"task {self.id}: arrivals: must increase")
+            if self.arrivals and (self.offset or self.max_gap):
+                raise ValueError(f"task {self.id}: arrivals: cannot go with offset or max_gap")
+            if self.max_gap is not None and self.max_gap < (self.period or 0):
+                raise ValueError(f"task {self.id}: max_gap = {self.max_gap}: must be at least the period {self.period}")
+        elif wrong := [key for key in ("period", "offset", "max_gap", "arrivals") if key in given]:
+            raise ValueError(f"task {self.id}: {wrong[0]}: goes with wcet, not with burst")
+
+    def _locks_are_possible(self) -> None:
+        for hold in self.locks:
+            if hold.at + hold.for_ > self.work:
+                raise ValueError(
+                    f"task {self.id}: lock {hold.resource}: held until {hold.at + hold.for_} of {self.work} own ticks"
+                )
+        for one in self.locks:
+            for two in self.locks:
+                if one is not two and one.resource == two.resource and one.at <= two.at < one.at + one.for_:
+                    raise ValueError(f"task {self.id}: lock {one.resource}: asked for again while it is held")
+
+
+class CpuScenario(Scenario):
+    """cpus          how many, all alike
+    switch_cost   ticks lost whenever a CPU starts a task other than its last one
+    lock_attempt  tick: a failed attempt costs the tick it is made in
+    on_miss       continue: a job that is late goes on; abort: it ends at its deadline
+    horizon       where a run with recurring tasks ends; by default all tasks have come round together (hyperperiod)
+    max_steps     a run ends with an error after so many moments
+    """
+
+    layer: Literal["cpu"] = "cpu"
+    tasks: Annotated[tuple[Task, ...], Field(min_length=1, max_length=200_000)]
+    changes: tuple[Change, ...] = ()
+    cpus: Annotated[int, Field(ge=1, le=1024)] = 1
+    switch_cost: Natural = 0
+    lock_attempt: Literal["free", "tick"] = "free"
+    on_miss: Literal["continue", "abort"] = "continue"
+    horizon: Positive | None = None
+    max_steps: Positive = 10_000_000
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> "CpuScenario":
+        seen: set[str] = set()
+        for task in self.tasks:
+            if task.id in seen:
+                raise ValueError(f"task {task.id}: id: given twice")
+            seen.add(task.id)
+        for change in self.changes:
+            if change.task not in seen:
+                raise ValueError(f"changes: task {change.task}: there is no such task")
+        if self.horizon is None:
+            self._check_hyperperiod()
+        return self
+
+    def end(self) -> int | None:
+        """When the run stops: the horizon, else the hyperperiod where tasks recur; None: when all is done.
+
+        With offsets that is the last offset and two hyperperiods, after which the schedule repeats.
+        """
+        periods = [task.period for task in self.tasks if task.period and not task.arrivals]
+        if self.horizon is not None or not periods:
+            return self.horizon
+        offset = max(task.offset for task in self.tasks)
+        return offset + (2 if offset else 1) * lcm(*periods)
+
+    def _check_hyperperiod(self) -> None:
+        end = self.end()
+        if end is None:
+            return
+        jobs = sum(end // task.period for task in self.tasks if task.period)
+        if jobs > MOST_JOBS:
+            enough = 100 * max(task.period for task in self.tasks if task.period)
+            raise ValueError(
+                f"horizon: missing; the hyperperiod would need {jobs} jobs until {end}, more than {MOST_JOBS}; "
+                f"give a horizon, for example {enough}"
+            )
+
+    def run(self, policy: str, record: str | None = None) -> Any:
+        from fairq.sim.cpu.run import CpuRun
+
+        return CpuRun(self, policy, record)

@@ -1,0 +1,203 @@
+"""Scenarios: what a simulation is given. One typed model per layer; from YAML, from the command line, or from Python.
+
+A layer adds its model in a file of its own and a line in LAYERS. Its model says what it needs and how to run it:
+
+    class CpuScenario(Scenario):
+        layer: Literal["cpu"] = "cpu"
+        tasks: tuple[Task, ...]
+        def run(self, policy, record=None): ...
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from fractions import Fraction
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from fairq.core.errors import UnknownName
+from fairq.policies import make
+from fairq.sim.source import InvalidScenario, Place, read_yaml
+from fairq.sim.trace import Trace
+
+LAYERS = {"cpu": "fairq.sim.cpu.scenario:CpuScenario"}
+
+MOST = 2**53 - 1  # what JSON readers keep exact
+Natural = Annotated[int, Field(ge=0, le=MOST)]
+Positive = Annotated[int, Field(ge=1, le=MOST)]
+Whole = Annotated[int, Field(ge=-MOST, le=MOST)]
+Name = Annotated[str, Field(min_length=1, max_length=200, coerce_numbers_to_str=True)]
+
+
+def _ratio(given: object) -> Fraction:
+    """ "2", "1/3", "0.5" or a number."""
+    try:
+        value = Fraction(str(given))
+    except (ValueError, ZeroDivisionError):
+        raise ValueError("must be a number such as 2, 0.5 or 1/3") from None
+    if not Fraction(1, 10**9) <= value <= 10**9:
+        raise ValueError("must be greater than 0, from 1e-9 to 1e9")
+    return value
+
+
+Ratio = Annotated[Fraction, BeforeValidator(_ratio)]
+
+
+def _listed(given: object) -> object:
+    return [given] if isinstance(given, str) else given
+
+
+class Part(BaseModel):
+    """A piece of a scenario: unknown keys are errors, values do not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class Scenario(Part, ABC):
+    """policies  each NAME or NAME:key=value,key=value; runs are side by side on identical arrivals
+    seed      of every random number in the run"""
+
+    layer: str
+    policies: Annotated[
+        tuple[str, ...], BeforeValidator(_listed), Field(validation_alias=AliasChoices("policies", "policy"))
+    ] = ("fcfs",)
+    seed: Natural = 0
+
+    @abstractmethod
+    def run(self, policy: str, record: str | None = None) -> "Run":
+        """One policy on it. `record` asks for a trace; the layer says which kinds it has."""
+
+
+class Run(ABC):
+    """What came out of one policy on one scenario."""
+
+    policy: str
+    params: Mapping[str, Any]
+
+    @abstractmethod
+    def as_json(self) -> dict[str, Any]:
+        """One entry of the `runs` of `--json`."""
+
+    @abstractmethod
+    def trace(self) -> Trace:
+        """Raises ValueError when the run was not recorded."""
+
+
+def model_of(layer: object) -> type[Scenario]:
+    if not isinstance(layer, str) or layer not in LAYERS:
+        raise UnknownName("layer", str(layer), LAYERS)
+    module, _, name = LAYERS[layer].partition(":")
+    model: type[Scenario] = getattr(import_module(module), name)
+    return model
+
+
+def load(path: Path, policies: tuple[str, ...] = (), **overrides: object) -> Scenario:
+    """A scenario file. `policies` replaces its own. Raises InvalidScenario, ConfigError."""
+    source = read_yaml(path)
+    given = source.value | {key: value for key, value in overrides.items() if value is not None}
+    if policies:
+        given = {key: value for key, value in given.items() if key not in ("policy", "policies")}
+        given["policies"] = list(policies)
+    if "layer" not in given:
+        raise InvalidScenario([f"{source.name}: layer: missing; one of {', '.join(LAYERS)}"])
+    return build(given, source.where)
+
+
+def build(given: Mapping[str, Any], where: Callable[[Place], str] = lambda place: "scenario") -> Scenario:
+    """Plain values -> a checked scenario. `where` says where a place in them was written."""
+    model = model_of(given["layer"])
+    try:
+        scenario = model.model_validate(dict(given))
+    except ValidationError as error:
+        raise InvalidScenario([_line(model, given, problem, where) for problem in error.errors()]) from None
+    for spec in scenario.policies:
+        make(spec)
+    return scenario
+
+
+RULES = {
+    "missing": "missing",
+    "int_parsing": "must be a whole number",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "int_parsing_size": "too large",
+    "string_type": "must be text",
+    "string_too_short": "must not be empty",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "literal_error": "must be {expected}",
+    "bool_parsing": "must be true or false",
+    "too_short": "needs at least {min_length}",
+    "tuple_type": "must be a list",
+    "model_type": "must be keys and values",
+    "value_error": "{error}",
+}
+
+
+def _line(model: type[Scenario], given: Any, problem: Any, where: Callable[[Place], str]) -> str:
+    """where: key = value: rule"""
+    place: Place = problem["loc"]
+    kind = problem["type"]
+    if kind == "extra_forbidden":
+        rule = "unknown key" + _nearest(model, place)
+    else:
+        rule = RULES.get(kind, problem["msg"]).format(**problem.get("ctx", {}))
+    key = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place).lstrip(".")
+    value = given
+    for step in place:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            value = None
+            break
+    shown = "" if value is None or isinstance(value, (dict, list)) else f" = {str(value)[:80]!r}"
+    return f"{where(place)}: {key}{shown}: {rule}" if key else f"{where(place)}: {rule}"
+
+
+def _nearest(model: type[BaseModel], place: Place) -> str:
+    """The known keys that look like the unknown one."""
+    at: Any = model
+    for step in place[:-1]:
+        if isinstance(step, str) and isinstance(at, type) and issubclass(at, BaseModel):
+            at = at.model_fields[step].annotation if step in at.model_fields else None
+        while at is not None and not (isinstance(at, type) and issubclass(at, BaseModel)):
+            at = next((arg for arg in getattr(at, "__args__", ()) if arg is not type(None) and arg is not ...), None)
+    if at is None:
+        return ""
+    near = get_close_matches(str(place[-1]), at.model_fields, n=2)
+    return f"; did you mean {' or '.join(near)}?" if near else f"; known: {', '.join(at.model_fields)}"
+
+
+def inline(option: str, text: str, names: tuple[str, ...], repeated: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """`A:0:7:priority=3,deadline=20` with names ("id", "arrival", "burst") -> {"id": "A", ...}; values stay text.
+
+    Keys in `repeated` may be given several times and become lists. Raises InvalidScenario.
+    """
+    fields: dict[str, Any] = {}
+
+    def put(key: str, value: str) -> None:
+        if key in repeated:
+            fields.setdefault(key, []).append(value)
+        elif key in fields:
+            raise InvalidScenario([f"{option} {text}: {key}: given twice"])
+        else:
+            fields[key] = value
+
+    positions = iter(names)
+    for part in text.split(":"):
+        if "=" in part:
+            for item in part.split(","):
+                key, equals, value = item.partition("=")
+                if not equals or not key:
+                    raise InvalidScenario([f"{option} {text}: {item!r}: must be key=value"])
+                put(key, value)
+        else:
+            name = next(positions, None)
+            if name is None:
+                form = ":".join(n.upper() for n in names)
+                raise InvalidScenario([f"{option} {text}: too many parts; the form is {form}:key=value,..."])
+            put(name, part)
+    return fields
