@@ -18,34 +18,34 @@ CallLater = Callable[[float, Callable[[], None]], Any]
 
 
 class Health:
-    """Well until `failures` probes or requests in a row have failed; well again at the first answer to a probe.
+    """Out of rotation once `failures` in a row have failed, the last of them a probe; back at the first good probe.
 
-    A probe passes with any answer below 500: servers without the probed path are alive too.
+    A failing request counts, and asks for a probe at once; but it cannot take an upstream out alone: a request may
+    fail by its own fault. A probe passes with any answer below 500: servers without the probed path are alive too.
     """
 
-    def __init__(self, config: HealthConfig, changed: Callable[[bool], None]) -> None:
+    def __init__(
+        self, config: HealthConfig, changed: Callable[[bool], None], probe_now: Callable[[], None]
+    ) -> None:
         self.config, self.well = config, True
-        self._changed, self._failures = changed, 0
+        self._changed, self._probe_now, self._failures = changed, probe_now, 0
 
     def failed(self) -> None:
+        """A request failed without an answer."""
         self._failures += 1
-        if self.well and self._failures >= self.config.failures:
-            self.well = False
-            self._changed(False)
+        if self.well:
+            self._probe_now()
 
     def answered(self, status: int) -> None:
-        """A request was answered. It proves life only for an upstream that is in rotation."""
-        if status < 500:
+        """A request was answered."""
+        if self.well and status < 500:
             self._failures = 0
 
-    def probed(self, status: int) -> None:
-        if status >= 500:
-            self.failed()
-            return
-        self._failures = 0
-        if not self.well:
-            self.well = True
-            self._changed(True)
+    def probed(self, well: bool) -> None:
+        self._failures = 0 if well else self._failures + 1
+        if self.well != well and (well or self._failures >= self.config.failures):
+            self.well = well
+            self._changed(well)
 
 
 class Probe:
@@ -60,7 +60,7 @@ class Probe:
 
     def on_head(self, status: int, reason: bytes, headers: list[tuple[bytes, bytes]], framing: Framing) -> None:
         self._timer.cancel()
-        self._health.probed(status)
+        self._health.probed(status < 500)
 
     def on_data(self, data: bytes) -> None: ...
 
@@ -70,12 +70,16 @@ class Probe:
     def on_fail(self, failure: Failure) -> None:
         if not failure.started:
             self._timer.cancel()
-            self._health.failed()
+            self._health.probed(False)
         self._transfer = None
+
+    @property
+    def over(self) -> bool:
+        return self._transfer is None
 
     def _too_late(self) -> None:
         self.stop()
-        self._health.failed()
+        self._health.probed(False)
 
     def stop(self) -> None:
         self._timer.cancel()
@@ -100,7 +104,7 @@ class Backend:
         self.credential: list[tuple[bytes, bytes]] = []
         if upstream.credential is not None:
             self.credential = [(b"authorization", b"Bearer " + upstream.credential.get_secret_value().encode())]
-        self.health = Health(upstream.health, changed)
+        self.health = Health(upstream.health, changed, self._probe_soon)
         self._call_later = call_later
         self._probe: Probe | None = None
         self._timer: Any = None
@@ -112,10 +116,14 @@ class Backend:
 
     def watch(self) -> None:
         """Probe now and then. The first probe is at once, so that a wrong address is known early."""
-        if self._probe is not None:
-            self._probe.stop()
-        self._probe = Probe(self, self._call_later)
+        if self._probe is None or self._probe.over:
+            self._probe = Probe(self, self._call_later)
         self._timer = self._call_later(self.config.health.interval, self.watch)
+
+    def _probe_soon(self) -> None:
+        if self._timer is not None and (self._probe is None or self._probe.over):
+            self._timer.cancel()
+            self._timer = self._call_later(0, self.watch)
 
     async def retire(self) -> None:
         """Out of rotation: closed when its last request has ended."""
@@ -131,5 +139,6 @@ class Backend:
     def _stop_watching(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+            self._timer = None
         if self._probe is not None:
             self._probe.stop()
