@@ -73,6 +73,7 @@ async def test_each_request_has_its_tenants_key_and_its_recorded_lengths(
     assert sorted(map(lengths, seen["ann"])) == [(1, 1), (7, 3)]  # nothing can be asked in no words
     assert list(map(lengths, seen["bob"])) == [(1000, 2)]
     for request in upstream.requests:
+        assert request.header("host") == f"127.0.0.1:{upstream.port}"  # and only once
         assert request.json["model"] == "scripted"
         assert request.json["ignore_eos"] is True
         assert request.json["stream_options"] == {"include_usage": True}
@@ -212,7 +213,11 @@ async def test_a_target_that_is_not_there_or_wants_a_key_is_found_out_before_the
     upstream.routes["GET /v1/models"] = answer({"error": {"message": "no key"}}, 401)
     with pytest.raises(Unreachable, match="status 401 for GET /v1/models: give --key or --keys"):
         await played(path, upstream)
-    upstream.routes["GET /v1/models"] = answer({"data": []})
-    with pytest.raises(Unreachable, match="names no model: give --model"):
+    upstream.routes["GET /v1/models"] = answer({"message": "what?"}, 404)
+    with pytest.raises(Unreachable, match=r"status 404\) lists no models: give --model"):
         await played(path, upstream)
     assert upstream.requests == []
+    await played(path, upstream, model="mine")
+    upstream.routes["GET /v1/models"] = answer({"data": []})
+    await played(path, upstream)
+    assert [request.json["model"] for request in upstream.requests] == ["mine"] * 3 + ["default"] * 3

@@ -33,7 +33,7 @@ Limit = Annotated[int | None, typer.Option(min=1, help="Only the first so many r
 Duration = Annotated[float | None, typer.Option(min=0.0, help="Send nothing after so many seconds.")]
 Most = Annotated[int | None, typer.Option(min=1, help="At most so many under way; the others are sent late.")]
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds of silence after which an answer is lost.")]
-Model = Annotated[str | None, typer.Option(help="Model to ask for; by default the first one the target lists.")]
+Model = Annotated[str | None, typer.Option(help="Model to ask for; by default the first one that the target lists.")]
 Api = Annotated[str, typer.Option(help="chat or completions.")]
 Stream = Annotated[bool, typer.Option(help="Stream the answers; TTFT and TPOT need it.")]
 IgnoreEos = Annotated[

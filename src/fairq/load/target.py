@@ -78,9 +78,12 @@ class _Answer:
 
 
 async def ask(target: Target, upstream: Upstream, path: str, headers: Headers) -> tuple[int, Any]:
-    """GET a JSON document: status and value (None when it is not JSON). Unreachable when nobody answers."""
+    """GET a JSON document: status and value (None when it is not JSON). `headers` are whole, see `Target.head`.
+
+    Unreachable when nobody answers.
+    """
     answer = _Answer()
-    upstream.send(b"GET", target.path(path), target.head(headers), b"", answer)
+    upstream.send(b"GET", target.path(path), headers, b"", answer)
     try:
         async with asyncio.timeout(PATIENCE):
             status, body = await answer.whole
@@ -95,11 +98,12 @@ async def ask(target: Target, upstream: Upstream, path: str, headers: Headers) -
 
 
 async def choose_model(target: Target, upstream: Upstream, headers: Headers, wanted: str | None) -> str:
-    """`wanted`, or the first model that the target offers. Unreachable when nobody answers or the key is refused."""
+    """`wanted`, or the first model that the target lists, or `default` when it lists none (a gateway in front of
+    servers with any names). Unreachable when nobody answers or the key is refused."""
     status, found = await ask(target, upstream, "/v1/models", headers)
     if status in (401, 403):
         raise Unreachable(f"{target.url}: status {status} for GET /v1/models: give --key or --keys")
     try:
-        return wanted or str(found["data"][0]["id"])
+        return wanted or (str(found["data"][0]["id"]) if found["data"] else "default")
     except (TypeError, KeyError, IndexError):
-        raise Unreachable(f"{target.url}: GET /v1/models (status {status}) names no model: give --model") from None
+        raise Unreachable(f"{target.url}: GET /v1/models (status {status}) lists no models: give --model") from None
