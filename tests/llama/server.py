@@ -141,9 +141,7 @@ def wait(until_eof: bool) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.llama.server", description=(__doc__ or "").splitlines()[0]
-    )
+    parser = argparse.ArgumentParser(prog="python -m tests.llama.server", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one (default)")
     parser.add_argument("--slots", type=int, default=8, help="requests that run at once (8)")
     parser.add_argument("--ctx", type=int, help=f"tokens of context over all slots ({CTX_PER_SLOT} per slot)")

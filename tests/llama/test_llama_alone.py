@@ -79,9 +79,7 @@ def test_a_chat_stream_ends_with_a_chunk_that_holds_usage_and_no_choice(client: 
 
 
 def test_a_completion_stream_holds_usage_in_the_chunk_with_the_finish_reason(client: OpenAI) -> None:
-    chunks = list(
-        client.completions.create(model="fairq-tiny", prompt="the of and", max_tokens=20, stream=True)
-    )
+    chunks = list(client.completions.create(model="fairq-tiny", prompt="the of and", max_tokens=20, stream=True))
     usage = [chunk for chunk in chunks if chunk.usage is not None]
     assert usage == chunks[-1:]
     assert usage[0].choices[0].finish_reason == "length"
@@ -107,8 +105,7 @@ def test_no_more_requests_run_at_once_than_there_are_slots(llama: LlamaServer) -
         ThreadPoolExecutor(6) as pool,
     ):
         answers = [
-            pool.submit(client.completions.create, model="fairq-tiny", prompt="the", max_tokens=300)
-            for _ in range(6)
+            pool.submit(client.completions.create, model="fairq-tiny", prompt="the", max_tokens=300) for _ in range(6)
         ]
         busy = set()
         while not all(answer.done() for answer in answers):
