@@ -255,6 +255,7 @@ BYTES_AFTER_DONE = Sample(
 MORE_THAN_A_REPORT = Sample(
     (
         b'data: {"choices":[],"prompt_filter_results":[{"prompt_index":0}],"usage":null}\n\n',
+        b'data: {"id":"x","choices":[],"usage":null}\n\n',
         b'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1},"citations":["a"]}\n\n',
         b'id: 7\ndata: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}\n\n',
         b': note\ndata: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":3}}\n\n',
@@ -266,6 +267,10 @@ MORE_THAN_A_REPORT = Sample(
     usage=(1, 6, 0),
     chunks=0,
     finish=None,
+)
+
+CRLF_MORE_THAN_A_REPORT = MORE_THAN_A_REPORT._replace(
+    events=tuple(event.replace(b"\n", b"\r\n") for event in MORE_THAN_A_REPORT.events)
 )
 
 FAILED = Sample(

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.gateway.streams import CACHED, FAILED, SAMPLES, VLLM_CONTINUOUS, Sample, chat, chunks, counts
+from tests.gateway.streams import CACHED, FAILED, SAMPLES, VLLM_CONTINUOUS, Sample, chat, chunks, counts, report
 
 from fairq.gateway.openai.scan import MAX_LINE, UsageScanner
 
@@ -154,3 +154,35 @@ def test_any_text_counts_once_however_it_is_written_and_cut(texts: list[str], en
     pieces = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
     expected = sum(bool(chunk["choices"][0]["delta"]["content"]) for chunk in chunks(stream))
     assert scan(pieces).chunks == expected == sum(map(bool, texts))
+
+
+@EACH
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_several_events_in_one_piece(sample: Sample, size: int) -> None:
+    events = sample.events
+    assert learned(scan(b"".join(events[i : i + size]) for i in range(0, len(events), size))) == truth(sample)
+    assert learned(scan([*events[:2], b"".join(events[2 : 2 + size]), *events[2 + size :]])) == truth(sample)
+
+
+def test_usage_behind_a_text_is_seen_when_all_around_it_is_as_before() -> None:
+    """The quick way takes an event for one like the last, by its two ends; this one has the ends and news inside."""
+    before = b'data: {"choices":[{"delta":{"content":"a"}}]}\n\n'
+    news = before.replace(b'"a"}}]', b'"b"}}],"usage":{"prompt_tokens":2,"completion_tokens":3},"x":[{"y":{"z":"c"}}]')
+    scanner = scan([before, before, news, before])
+    assert learned(scanner) == ((2, 3, 0), 4, None, False)
+
+
+def test_comments_deliver_nothing() -> None:
+    assert scan([b"\n: a\n", b"\n", b": b\n\n", b"\n", b"data\n\n", b"event: x\n\n"]).chunks == 0
+
+
+def test_pairs_of_events_that_end_alike_are_two_each() -> None:
+    last = chat('{"content":"same"}')
+    assert scan(chat(f'{{"content":"{word}"}}') + last for word in "abc").chunks == 6
+
+
+def test_the_last_usage_wins_even_if_it_was_there_before() -> None:
+    text = chat('{"content":"a"}', rest=f',"usage":{counts(1, 1)}')
+    scanner = scan([text, text, report(1, 9), text])
+    assert scanner.usage is not None
+    assert scanner.usage.completion == 1

@@ -65,7 +65,7 @@ class UsageScanner(Account):
         self._carry = bytearray()  # a line that has not ended yet
         self._lines: list[bytes] = []  # data lines of an event that has not ended yet
         self._skipping = False  # in a line that is too long
-        self._head = self._tail = b"\n"  # of the last event that only delivered text; no event is both like this
+        self._head = self._tail = b"\xff"  # of an event that only delivered text; no text in UTF-8 has this byte
 
     @property
     def inside_event(self) -> bool:
@@ -76,7 +76,7 @@ class UsageScanner(Account):
         if data.startswith(self._head) and data.endswith(self._tail):
             # Like an event before, but for its text: nothing new can be in it, unless the text ends inside.
             text = data[len(self._head) : -len(self._tail)]
-            if text and text.find(b'"') < 0 and not text.endswith(b"\\") and not self.inside_event:
+            if text and text.find(b'"') < 0 and not self.inside_event:
                 self.chunks += 1
                 return
         self._feed_lines(data)
@@ -96,10 +96,8 @@ class UsageScanner(Account):
     def _feed_lines(self, data: bytes) -> None:
         carry = self._carry
         if carry or self._skipping:
-            # A CR at the end of the last piece may have been half of a CR LF: only now is it known.
-            ended = 10 in data or 13 in data or carry.endswith(b"\r")
             carry += data
-            if not ended:
+            if 10 not in data and 13 not in data:
                 if len(carry) > MAX_LINE:
                     carry.clear()
                     self._skipping = True
@@ -107,9 +105,8 @@ class UsageScanner(Account):
             data = bytes(carry)
             carry.clear()
         half = b""
-        crs = 13 in data
-        if crs:
-            if data.endswith(b"\r"):
+        if 13 in data:
+            if data.endswith(b"\r"):  # perhaps half of a CR LF
                 half, data = b"\r", data[:-1]
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         lines = data.split(b"\n")
@@ -126,11 +123,9 @@ class UsageScanner(Account):
                 self._lines.append(line[5:])
         if len(self._lines) > 1 and sum(map(len, self._lines)) > MAX_LINE:
             self._lines.clear()
-        if text and len(lines) == 2 and data.endswith(b"\n\n") and not crs:
+        if text and len(lines) == 2 and data.endswith(b"\n\n"):
             start = len(b"data:") + text
-            end = data.find(b'"', start)
-            if not data.endswith(b"\\", start, end):
-                self._head, self._tail = data[:start], data[end:]
+            self._head, self._tail = data[:start], data[data.find(b'"', start) :]
 
     def _end_event(self) -> int:
         """A blank line. Returns what `_read_chunk` returns, for an event of one line."""
