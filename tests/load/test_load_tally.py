@@ -77,7 +77,7 @@ def test_weights_divide_service() -> None:
 def test_requests_that_did_not_wait_or_were_refused_are_no_backlog() -> None:
     refused = [ended("b", at, None, 0, "refused-queue-full") for at in range(4)]
     found = shared(*[ended("a", at, 0) for at in range(4)], *refused)
-    assert (found.intervals, found.jain, found.pairs) == (0, None, [])
+    assert (found.intervals, found.sets, found.jain, found.pairs) == (0, 0, None, [])
 
 
 def test_a_target_that_tells_no_wait_is_judged_by_outstanding_requests() -> None:
@@ -91,6 +91,14 @@ def test_who_expired_waited_until_then() -> None:
     results = [ended("a", 0, 5), ended("b", 0, None, 0, "expired", end=4 * SECOND), ended("a", 0, 1)]
     (pair,) = shared(*results).pairs
     assert (pair.seconds, pair.service) == (4, (10, 0))
+
+
+def test_service_of_intervals_with_the_same_tenants_is_added_up() -> None:
+    """a and b wait twice together, apart in time; first a alone is served, then b alone: even in the end."""
+    first = [ended("a", 0, 1), ended("b", 0, 1.5, 0)]
+    second = [ended("b", 10, 1), ended("a", 10, 1.5, 0)]
+    found = shared(*first, *second)
+    assert (found.intervals, found.sets, found.jain) == (2, 1, 1)
 
 
 def test_no_results_are_no_fairness() -> None:

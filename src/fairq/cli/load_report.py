@@ -78,17 +78,17 @@ def _show_fairness(out: Console, found: Fairness) -> None:
     if found.jain is None:
         out.print("No two tenants were jointly backlogged: there is nothing to compare.", soft_wrap=True)
         return
-    out.print(
-        f"Jain's index {found.jain:.4f}, the mean over {found.intervals:,} jointly backlogged intervals, "
-        "weighted by service",
-        soft_wrap=True,
-    )
     if found.jain_heaviest is not None:
         out.print(
             f"Jain's index {found.jain_heaviest:.4f} of the {len(found.heaviest)} heaviest tenants over the "
             f"{found.seconds_heaviest:.1f} s in which all of them were backlogged",
             soft_wrap=True,
         )
+    out.print(
+        f"Jain's index {found.jain:.4f}: mean over {found.sets:,} sets of jointly backlogged tenants "
+        f"({found.intervals:,} intervals), weighted by service",
+        soft_wrap=True,
+    )
     table = Table(box=None, padding=(0, 2, 0, 0))
     for title in ("pair", "both backlogged (s)", "service of the one", "of the other", "ratio", "largest gap"):
         table.add_column(title, justify="left" if title == "pair" else "right")

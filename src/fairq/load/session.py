@@ -91,6 +91,10 @@ class Session:
         if identity.keys and identity.key is None and without:
             more = f" and {len(without) - 1} more" if len(without) > 1 else ""
             raise ConfigError("keys", without[0], f"this tenant of the trace{more} has no key")
+        for tenant in self.tenants:
+            for name, value in identity.headers(tenant):
+                if not value.decode().isprintable() or not name.replace(b"-", b"").isalnum():
+                    raise ConfigError(name.decode(), value.decode(), "cannot be sent as a header")
         for tenant in rates.weights:
             if tenant not in self.tenants:
                 raise ConfigError("weight", tenant, "no such tenant in the trace")

@@ -84,6 +84,7 @@ class Fairness(Struct, frozen=True, kw_only=True):
 
     backlog: str
     intervals: int
+    sets: int
     jain: float | None
     heaviest: list[str]
     jain_heaviest: float | None
@@ -147,12 +148,14 @@ def fairness(results: Sequence[Result], rates: Rates) -> Fairness:
             elif kind == LEAVE and waiting[tenant] == 0:
                 run.leave(tenant, time)
     joint = [interval for interval in every.close(end) if len(interval.service) > 1]
+    sets = _together(joint)
     all_of_them = [interval for interval in some.close(end) if len(interval.service) == len(heaviest)]
     index = jain(sum(interval.service[tenant] for interval in all_of_them) for tenant in heaviest)
     return Fairness(
         backlog="waits" if told else "outstanding",
         intervals=len(joint),
-        jain=_weighted(joint),
+        sets=len(sets),
+        jain=_weighted(sets.values()),
         heaviest=heaviest,
         jain_heaviest=None if index is None or len(heaviest) < 2 else float(index),
         seconds_heaviest=float(sum(interval.end - interval.start for interval in all_of_them)) / NS,
@@ -186,13 +189,25 @@ def _changes(result: Result, told: bool, rates: Rates) -> list[tuple[int, int, s
     return [(result.sent, ENTER, tenant, 0), (leaves, CHARGE, tenant, service), (leaves, LEAVE, tenant, 0)]
 
 
-def _weighted(intervals: Sequence[Interval]) -> float | None:
-    """Mean of Jain's index, each interval weighted by its service."""
-    total = weighted = Fraction(0)
+def _together(intervals: Iterable[Interval]) -> dict[tuple[str, ...], list[Number]]:
+    """Service of the intervals, added up per set of backlogged tenants.
+
+    Joint backlog comes in many short intervals, and one that holds a single dispatch cannot be even.
+    """
+    sets: dict[tuple[str, ...], list[Number]] = {}
     for interval in intervals:
-        index = interval.jain
+        before = sets.get(tuple(interval.service), [0] * len(interval.service))
+        sets[tuple(interval.service)] = [a + b for a, b in zip(before, interval.service.values(), strict=True)]
+    return sets
+
+
+def _weighted(services: Iterable[list[Number]]) -> float | None:
+    """Mean of Jain's indices, each weighted by its service."""
+    total = weighted = Fraction(0)
+    for values in services:
+        index = jain(values)
         if index is not None:
-            service = Fraction(sum(interval.service.values()))
+            service = Fraction(sum(values))
             total += service
             weighted += service * index
     return float(weighted / total) if total else None

@@ -38,7 +38,13 @@ class Target(Struct, frozen=True):
             port = parts.port or (443 if parts.scheme == "https" else 80)
         except ValueError:
             parts, port = urlsplit(""), 0
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
+        if (
+            parts.scheme not in ("http", "https")
+            or not parts.hostname
+            or parts.query
+            or parts.username
+            or not _plain(url)
+        ):
             raise ConfigError(key, url, "must be an address like http://127.0.0.1:8080")
         prefix = parts.path.rstrip("/").removesuffix("/v1")
         return cls(url, parts.hostname, port, parts.scheme == "https", prefix)
@@ -55,6 +61,10 @@ class Target(Struct, frozen=True):
 
     def path(self, path: str) -> bytes:
         return (self.prefix + path).encode()
+
+
+def _plain(url: str) -> bool:
+    return url.isascii() and url.isprintable() and " " not in url
 
 
 class _Answer:
