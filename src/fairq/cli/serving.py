@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from fairq import policies
-from fairq.core.cost import SETTLEMENTS
 from fairq.core.errors import ConfigError, FairqError, UnknownName
+from fairq.core.settlement import SETTLEMENTS
 from fairq.engines.process import Engines, start_engines
 from fairq.engines.settings import EngineSettings
 from fairq.gateway.child import Child

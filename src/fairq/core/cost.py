@@ -5,7 +5,6 @@ Predictions move slowly and only with requests that finished, so that they never
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
 from enum import StrEnum
 from fractions import Fraction
 from math import lcm
@@ -28,6 +27,9 @@ class Source(StrEnum):
     UPSTREAM = "upstream"  # its own usage report
     COUNTED = "counted"  # an aborted stream: chunks that were delivered
     NONE = "none"  # it never reached an engine
+
+
+UPSTREAM, NONE = Source.UPSTREAM, Source.NONE
 
 
 class Usage(Struct, frozen=True, omit_defaults=True):
@@ -101,78 +103,93 @@ class Estimator:
         self.per_input, self.per_output, self.per_cached = (
             int(rate * self.per_unit) for rate in (model.alpha, model.beta, saved)
         )
-        self._multipliers: dict[tuple[str, str, str], tuple[int, int]] = {}
+        self.prior = self.unknown()
+        self.multiplies = bool(model.models or model.adapters or model.tiers)
+        self.multipliers: dict[tuple[str, str, str], Fraction] = {}
 
     def estimate(self, request: Request) -> Estimate:
         """Pure. O(1)."""
         if request.size is not None:  # an endpoint whose requests have a fixed cost
             return Estimate(request.size, 0, 0)
-        habits = self.habits.get((request.flow, request.model)) or self.prior()
-        model = self.model
+        habits = self.habits.get((request.flow, request.model), self.prior)
+        context, prompts = self.model.context_length, request.prompts
         inputs = request.input_tokens
         if inputs is None:
             inputs = request.extra_tokens + ceil_div(request.input_bytes * habits.tokens_per_byte.value, GRID)
-        inputs = min(max(inputs, 1), model.context_length * request.prompts)
+        inputs = min(max(inputs, 1), context * prompts)
         outputs = ceil_div(habits.output.value, GRID)
-        if request.output_limit is not None:
-            outputs = min(outputs, request.output_limit)
-        room = max(model.context_length - ceil_div(inputs, request.prompts), 0)
-        outputs = min(outputs, room) * request.choices * request.prompts
+        if request.output_limit is not None and request.output_limit < outputs:
+            outputs = request.output_limit
+        room = context - ceil_div(inputs, prompts)
+        outputs = min(outputs, room) * request.choices * prompts
         cached = inputs * habits.cached_share.value // GRID
         return Estimate(self.price(request, inputs, outputs, cached), inputs, outputs)
 
     def actual(self, request: Request, usage: Usage) -> int:
-        """The same price for what was really used; 0 for a request that never reached an engine."""
-        if usage.source is Source.NONE:
+        """The same price for what was really used (clipped); 0 for a request that never reached an engine."""
+        if usage.source is NONE:
             return 0
         if request.size is not None:
             return request.size
-        usage = self.clipped(request, usage)
         return self.price(request, usage.prompt, usage.completion, usage.cached)
 
     def learn(self, request: Request, usage: Usage, natural_end: bool) -> None:
-        """A request finished. Only outputs that ended by themselves (stop, length) say how long outputs are."""
-        if usage.source is not Source.UPSTREAM:
+        """A request is over; `usage` is clipped.
+
+        An output that was cut off (natural_end false: aborted, failed) only says that it would have been at least
+        that long. It counts where that is news; else a client that aborts every stream would stay cheap for ever.
+        """
+        if usage.source is NONE:
             return
-        usage = self.clipped(request, usage)
         key = (request.flow, request.model)
-        habits = self.habits.pop(key, None) or self.prior()
+        habits = self.habits.pop(key, None) or self.unknown()
         self.habits[key] = habits
         if len(self.habits) > KEYS:
             self.habits.popitem(last=False)
-        if natural_end:
-            habits.output.add(usage.completion * GRID // (request.choices * request.prompts))
-        if usage.prompt:
+        output = usage.completion * GRID // (request.choices * request.prompts)
+        if natural_end or output > habits.output.value:
+            habits.output.add(output)
+        if usage.prompt and usage.source is UPSTREAM:
             if request.input_bytes and request.input_tokens is None:
                 habits.tokens_per_byte.add(max(usage.prompt - request.extra_tokens, 1) * GRID // request.input_bytes)
-            if self.model.cached_discount:
+            if self.per_cached:
                 habits.cached_share.add(usage.cached * GRID // usage.prompt)
 
     def price(self, request: Request, inputs: int, outputs: int, cached: int) -> int:
         """ceil((alpha * (inputs - discount * cached) + beta * outputs) * multipliers), at least 1."""
         units = self.per_input * inputs - self.per_cached * cached + self.per_output * outputs
-        numerator, denominator = self.multiplier(request)
-        return max(1, ceil_div(units * numerator, self.per_unit * denominator))
+        per_unit = self.per_unit
+        if self.multiplies:
+            multiplier = self.multiplier(request)
+            units *= multiplier.numerator
+            per_unit *= multiplier.denominator
+        return max(1, ceil_div(units, per_unit))
 
-    def multiplier(self, request: Request) -> tuple[int, int]:
-        key = (request.model, request.adapter, request.tier)
-        found = self._multipliers.get(key)
-        if found is None:
-            model = self.model
+    def multiplier(self, request: Request) -> Fraction:
+        model = self.model
+        key = (  # only configured names: the others come from clients, without end
+            request.model if request.model in model.models else "",
+            request.adapter if request.adapter in model.adapters else "",
+            request.tier if request.tier in model.tiers else "",
+        )
+        product = self.multipliers.get(key)
+        if product is None:
             product = model.models.get(key[0], ONE) * model.adapters.get(key[1], ONE) * model.tiers.get(key[2], ONE)
-            found = (product.numerator, product.denominator)
-            if len(self._multipliers) < KEYS:  # names come from clients
-                self._multipliers[key] = found
-        return found
+            self.multipliers[key] = product
+        return product
 
     def clipped(self, request: Request, usage: Usage) -> Usage:
         """An upstream cannot report more than its context holds: a broken one must not ruin a tenant."""
         most = self.model.context_length * request.prompts
         prompt = min(max(usage.prompt, 0), most)
         completion = min(max(usage.completion, 0), most * request.choices)
-        return Usage(prompt, completion, min(max(usage.cached, 0), prompt), usage.source)
+        cached = min(max(usage.cached, 0), prompt)
+        if prompt == usage.prompt and completion == usage.completion and cached == usage.cached:
+            return usage
+        return Usage(prompt, completion, cached, usage.source)
 
-    def prior(self) -> Habits:
+    def unknown(self) -> Habits:
+        """What is believed of a tenant and model never seen."""
         model = self.model
         return Habits(
             Average(model.default_output * GRID),
@@ -191,87 +208,3 @@ class Estimator:
             ((tenant, model), Habits(*(Average(*average) for average in averages)))
             for tenant, model, *averages in state
         )
-
-
-class Settlement:
-    """`fixed`: what was charged at dispatch stays. The article's rule."""
-
-    name = "fixed"
-
-    def charge(self, flow: str, estimate: int) -> int:
-        """Now, for real: may use up a carry."""
-        return estimate
-
-    def preview(self, flow: str, estimate: int) -> int:
-        """What `charge` would say, changing nothing."""
-        return estimate
-
-    def joined(self, flow: str, lead: Callable[[str], int]) -> None:
-        """A flow became backlogged; `lead` says how far its meter is ahead of virtual time, in cost units."""
-
-    def finished(self, flow: str, error: int, epoch: int, contended: bool) -> None: ...
-    def idled(self) -> None: ...
-
-    @property
-    def epoch(self) -> int:
-        return 0
-
-    def state(self) -> dict[str, Any]:
-        return {}
-
-    def restore(self, state: Mapping[str, Any]) -> None: ...
-
-
-class Forward(Settlement):
-    """`forward`: a finished request's error (actual - its own estimate) goes onto its tenant's next charges.
-
-    Meters stay monotone, since no charge is below 1, and long-run actual service follows the weights even when
-    estimates are wrong by a factor. What simulation showed to be necessary:
-
-    * an error counts only if somebody else was backlogged when its request was dispatched;
-    * at a join credit is clipped so that M + carry/w >= V: no banked idle time through the back door;
-    * the idle reset zeroes every carry and starts an epoch; late errors of an older epoch are dropped;
-    * a debt outlives a leave within its epoch.
-    """
-
-    name = "forward"
-
-    def __init__(self) -> None:
-        self.carry: dict[str, int] = {}
-        self._epoch = 0
-
-    @property
-    def epoch(self) -> int:
-        return self._epoch
-
-    def preview(self, flow: str, estimate: int) -> int:
-        return max(1, estimate + self.carry.get(flow, 0))
-
-    def charge(self, flow: str, estimate: int) -> int:
-        due = estimate + self.carry.pop(flow, 0)
-        charge = max(1, due)
-        if due != charge:
-            self.carry[flow] = due - charge
-        return charge
-
-    def joined(self, flow: str, lead: Callable[[str], int]) -> None:
-        carry = self.carry.get(flow, 0)
-        if carry < 0:
-            self.carry[flow] = max(carry, -max(lead(flow), 0))
-
-    def finished(self, flow: str, error: int, epoch: int, contended: bool) -> None:
-        if contended and epoch == self._epoch and error:
-            self.carry[flow] = self.carry.get(flow, 0) + error
-
-    def idled(self) -> None:
-        self.carry.clear()
-        self._epoch += 1
-
-    def state(self) -> dict[str, Any]:
-        return {"carry": dict(self.carry), "epoch": self._epoch}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self.carry, self._epoch = dict(state["carry"]), state["epoch"]
-
-
-SETTLEMENTS: dict[str, type[Settlement]] = {kind.name: kind for kind in (Settlement, Forward)}

@@ -18,6 +18,8 @@ class State(StrEnum):
     DELIVERING = "delivering"
     ENDED = "ended"
 
+    __hash__ = str.__hash__  # an enum's own is a Python call, and states are looked up in the hot path
+
 
 LIFECYCLE: dict[State, dict[str, State]] = {
     State.WAITING: {

@@ -18,15 +18,19 @@ class Upstream(Struct):
     draining: bool = False
 
     @property
+    def usable(self) -> bool:
+        return self.healthy and not self.draining and self.slots > 0
+
+    @property
     def free(self) -> int:
-        return self.slots - self.inflight if self.healthy and not self.draining else 0
+        return self.slots - self.inflight if self.usable else 0
 
 
 class Placement:
     name: ClassVar[str]
 
     def choose(self, job: Job, upstreams: Sequence[Upstream]) -> Upstream:
-        """One of `upstreams`, each of which has a free slot and may serve the job. Pure; never empty."""
+        """One of `upstreams`: never none, in order of name, each with a free slot and fit for the job. Pure."""
         raise NotImplementedError
 
     def dispatched(self, job: Job, upstream: Upstream) -> None: ...

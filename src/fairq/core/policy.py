@@ -39,7 +39,8 @@ sleep, DLPM, VTC under event jumping and capped SFQ on it settled (tests/core/sk
 * `next_change` and `next_overtaking` let a layer jump: the earliest time, or reading of the service clock, at which
   `select` could answer otherwise without an event (boost, aging; a counter passing another). Two calls, since a policy
   cannot know how long an iteration will take. They may be early, never late.
-* What a job asks for besides its size is in the job (`priority`, `deadline`, `slice`); what its flow is due, in the flow.
+* What a job asks for besides its size is in the job (`priority`, `deadline`, `slice`), what a flow is due in the flow.
+* `state` names jobs by id and `restore` is given them: a layer saves each job once, whatever its type.
 * Numbers are whatever `layer.normalize` returns: exact rationals in a simulator, integers on a 2**-20 grid at the
   gateway. Policies only add and compare them.
 """
@@ -322,11 +323,11 @@ class Policy:
         return {}
 
     def state(self) -> dict[str, Any]:
-        """Everything, exactly, as JSON-able values."""
+        """Everything, exactly, as JSON-able values; jobs by their ids."""
         raise NotImplementedError
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """The inverse of `state`, on a fresh and bound policy."""
+    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
+        """The inverse of `state`, on a fresh and bound policy. `jobs`: all that live, by id."""
         raise NotImplementedError
 
     def validate(self) -> None:

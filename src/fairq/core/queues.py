@@ -4,8 +4,6 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from fairq.core.errors import ValidationFailed
 from fairq.core.job import Flow, Job
 from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Pick, Policy, Time, View, Why
@@ -20,8 +18,6 @@ class FlowPolicy(Policy):
     A subclass says `rank(flow)`, and may hook `joined` (a flow became backlogged) and `idled` (all queues are empty).
     O(log F) for each call, F = backlogged flows.
     """
-
-    job_type: type[Job] = Job
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
@@ -71,16 +67,16 @@ class FlowPolicy(Policy):
     def cancel(self, job: Job, now: Time) -> None:
         flow = job.flow
         queue = self.queues[flow]
-        was_head = next(iter(queue)) == job.id
         del queue[job.id]
         self._waiting -= 1
-        if not queue:
-            del self.queues[flow]
-            self.ranking.drop(flow)
-            if not self._waiting:
-                self.idled(now)
-        elif was_head and flow in self.ranking:
-            self.ranking.put(flow, self.rank(flow))
+        if queue:
+            if flow in self.ranking:
+                self.ranking.put(flow, self.rank(flow))  # the head may be another one now
+            return
+        del self.queues[flow]
+        self.ranking.drop(flow)
+        if not self._waiting:
+            self.idled(now)
 
     def select(self, now: Time, view: View) -> Decision:
         first = self.ranking.first()
@@ -90,8 +86,16 @@ class FlowPolicy(Policy):
         return Pick(self.head(flow), self.why(flow, rank))
 
     def commit(self, decision: Decision, now: Time) -> None:
-        if isinstance(decision, Pick):
-            self.take(decision.job, now)
+        """The head of a flow leaves its queue. Its new place, and the idle reset, wait for `charge`."""
+        if not isinstance(decision, Pick):
+            return
+        flow = decision.job.flow
+        queue = self.queues[flow]
+        del queue[decision.job.id]
+        self._waiting -= 1
+        if not queue:
+            del self.queues[flow]
+            self.ranking.drop(flow)
 
     def charge(self, job: Job, amount: int, now: Time) -> None:
         """Called once after `commit`: the amount is known, so the flow takes its new place."""
@@ -104,16 +108,6 @@ class FlowPolicy(Policy):
     # What subclasses and shells use
     def head(self, flow: str) -> Job:
         return next(iter(self.queues[flow].values()))
-
-    def take(self, job: Job, now: Time) -> None:
-        """The head of a flow leaves its queue. The idle reset waits for `charge`."""
-        flow = job.flow
-        queue = self.queues[flow]
-        del queue[job.id]
-        self._waiting -= 1
-        if not queue:
-            del self.queues[flow]
-            self.ranking.drop(flow)
 
     def normalized(self, flow: str, amount: int) -> Any:
         return self.layer.normalize(amount, *self.weights.get(flow, ONE))
@@ -137,17 +131,17 @@ class FlowPolicy(Policy):
     # State
     def state(self) -> dict[str, Any]:
         return {
-            "queues": {flow: [msgspec.to_builtins(job) for job in q.values()] for flow, q in self.queues.items()},
+            "queues": {flow: list(queue) for flow, queue in self.queues.items()},
             "weights": {flow: list(weight) for flow, weight in self.weights.items() if weight != ONE},
             "closed": sorted(self.closed),
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
         """Subclasses restore their tags first, then call this, which ranks every backlogged flow again."""
         self.weights = {flow: (above, below) for flow, (above, below) in state["weights"].items()}
         self.closed = set(state["closed"])
-        for flow, jobs in state["queues"].items():
-            self.queues[flow] = OrderedDict((j["id"], msgspec.convert(j, self.job_type)) for j in jobs)
+        for flow, queue in state["queues"].items():
+            self.queues[flow] = OrderedDict((id_, jobs[id_]) for id_ in queue)
             if flow not in self.closed:
                 self.ranking.put(flow, self.rank(flow))
         self._waiting = sum(map(len, self.queues.values()))
@@ -160,5 +154,5 @@ class FlowPolicy(Policy):
                 f"ranked {sorted(self.ranking)}, backlogged {sorted(self.queues.keys() - self.closed)}"
             )
         for flow in self.ranking:
-            if self.ranking.key(flow) != self.rank(flow):
-                raise ValidationFailed(f"flow {flow} is ranked {self.ranking.key(flow)}, its rank is {self.rank(flow)}")
+            if self.ranking[flow] != self.rank(flow):
+                raise ValidationFailed(f"flow {flow} is ranked {self.ranking[flow]}, its rank is {self.rank(flow)}")

@@ -4,27 +4,31 @@
 in production, in a test and in a replay. A shell (gateway, replay, test) does what the commands say.
 `core.snapshot` saves, restores and validates one.
 
-Per event O(log tenants), plus O(upstreams) per dispatch.
+Per event O(log tenants), plus O(upstreams) per dispatch, plus O(retrying jobs) while there are any.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from fairq.core import events as ev
-from fairq.core.commands import Abort, AnyCommand, Dispatch, Ended, Reject
-from fairq.core.cost import SETTLEMENTS, Estimator, Usage
+from fairq.core.commands import Abort, AnyCommand, Reject
+from fairq.core.cost import Estimator, Usage
+from fairq.core.entry import UNUSED, Entry
 from fairq.core.errors import FairqError, InvalidTransition, UnknownName
-from fairq.core.lifecycle import LIFECYCLE, Outcome, State
+from fairq.core.lifecycle import Outcome, State
 from fairq.core.number import fixed
+from fairq.core.patience import Patience
 from fairq.core.placement import Placement, Upstream
-from fairq.core.policy import ROOMY, Layer, Need, Pick, Policy, Stop
-from fairq.core.ranking import Ranking
-from fairq.core.roster import Entry, Setup, Tenants
+from fairq.core.policy import ROOMY, Layer, Need, Pick, Policy
+from fairq.core.roster import Setup, Tenants
+from fairq.core.settlement import SETTLEMENTS
+from fairq.core.slots import Slots
 
 ATTEMPTS = 2  # a request is tried on one more upstream, never on a third
-ENDS_BY_ITSELF = frozenset({Outcome.COMPLETED})
+WAITING, RUNNING, RETRYING = State.WAITING, State.RUNNING, State.RETRYING
+COMPLETED = Outcome.COMPLETED
 
 
 class Scheduler:
@@ -35,13 +39,6 @@ class Scheduler:
         self.policy, self.placement = policy, placement
         self.estimator = Estimator(setup.cost)
         self.settlement = SETTLEMENTS[setup.settlement]()
-        self.tenants = Tenants(setup, policy, self.settlement)
-        self.upstreams: dict[str, Upstream] = {}
-        self.jobs: dict[str, Entry] = {}  # all that live, in order of arrival
-        self.retries: dict[str, Entry] = {}  # those that go first
-        self.expiry: Ranking[str, int] = Ranking()  # waiting jobs by the time they expire
-        self.seq = self.now = self.dark_since = 0
-        self.busy = False
         policy.bind(
             Layer(
                 name="gateway",
@@ -51,40 +48,57 @@ class Scheduler:
                 rebase=True,
             )
         )
+        self.tenants = Tenants(setup, policy, self.settlement)
+        self.slots = Slots()
+        self.jobs: dict[str, Entry] = {}  # all that live, in order of arrival
+        self.retries: dict[str, Entry] = {}  # those that go first
+        self.patience = Patience(setup.wait_for_upstream)
+        self.seq = self.now = 0
+        self.busy = False
 
     # Reading
+    @property
+    def upstreams(self) -> dict[str, Upstream]:
+        return self.slots.upstreams
+
     def preview(self, job: Any) -> int:
         """What `job` would be charged if it were dispatched now."""
         return self.settlement.preview(job.flow, self.estimator.estimate(job).cost)
 
     def next_deadline(self) -> int | None:
-        """When a `Tick` is due: a request expires, has waited long enough for an upstream, or the policy's moment."""
-        first = self.expiry.first()
-        moments = (first and first[0], self._gives_up_at(), self.policy.next_change(self.now, ROOMY))
-        return min((at for at in moments if at is not None), default=None)
+        """When a `Tick` is due: somebody's patience ends, or the policy has a timer."""
+        due, timer = self.patience.due(), self.policy.next_change(self.now, ROOMY)
+        return timer if due is None or (timer is not None and timer < due) else due
 
     def can_retry(self, id_: str) -> bool:
         """Would a failed attempt of this running job be tried on another upstream?"""
         entry = self.jobs[id_]
-        return entry.attempts < ATTEMPTS and any(u.name != entry.upstream for u in self._usable())
+        return not entry.gone and entry.attempts < ATTEMPTS and any(self.slots.others(entry.upstream))
 
-    def free_slots(self) -> int:
-        return sum(max(upstream.free, 0) for upstream in self.upstreams.values())
+    def is_lit(self) -> bool:
+        """Is any upstream usable?"""
+        return bool(self.slots.usable)
 
     # The only mutator
     def handle(self, event: ev.AnyEvent) -> list[AnyCommand]:
+        """Raises FairqError for an event out of order and InvalidTransition for one that cannot happen to its job."""
         if event.seq != self.seq + 1 or event.time < self.now:
             raise FairqError(f"event {event.seq} at {event.time} cannot follow event {self.seq} at {self.now}")
         self.seq, self.now = event.seq, event.time
         out: list[AnyCommand] = []
-        HANDLERS[type(event)](self, event, out)
-        if not self.is_lit():
-            self._give_up(out)
+        try:
+            HANDLERS[type(event)](self, event, out)
+        except InvalidTransition:  # nothing has changed, so nothing has happened
+            self.seq -= 1
+            raise
         if self.retries:
             self._retry(out)
+        while (lost := self.patience.lost(self.now)) is not None:
+            self._expire(self.jobs[lost[0]], lost[1], out)
         if (due := self.policy.next_change(self.now, ROOMY)) is not None and due <= self.now:
             self.policy.timer(self.now)
-        self._fill(out)
+        if self.slots.free:
+            self._fill(out)
         if self.busy and not self.policy.waiting():
             self.busy = False
             self.settlement.idled()
@@ -92,76 +106,73 @@ class Scheduler:
 
     def _on_admitted(self, event: ev.Admitted, out: list[AnyCommand]) -> None:
         request = event.request
-        if request.id in self.jobs:
-            raise InvalidTransition(request.id, self.jobs[request.id].state, "Admitted", self.jobs[request.id].story)
-        entry = Entry(request=request)
-        self.jobs[request.id] = entry
+        id_ = request.id
+        if id_ in self.jobs:
+            raise InvalidTransition(id_, self.jobs[id_].state, "Admitted", self.jobs[id_].story)
+        self.jobs[id_] = Entry(request=request, story=["Admitted"])
         self.busy = True
-        self.tenants.arrive(entry, self.now)
-        self.expiry.put(request.id, request.expires)
+        self.tenants.arrive(request, self.now)
+        self.patience.wait(request)
 
     def _on_cancelled(self, event: ev.Cancelled, out: list[AnyCommand]) -> None:
         entry = self._entry(event.id, "Cancelled")
         was = entry.state
-        self._step(entry, "Cancelled")
-        if was is State.WAITING:
-            self.tenants.withdraw(entry, self.now)
+        entry.step("Cancelled")
+        if was is RUNNING:
+            if not entry.gone:
+                out.append(Abort(seq=self.seq, time=self.now, id=event.id))
+            entry.gone = True
+        elif was is WAITING:
+            self.tenants.withdraw(entry.request, self.now)
             self._end(entry, Outcome.CANCELLED_WAITING, out)
-        elif was is State.RETRYING:
-            self._end(entry, Outcome.CANCELLED_RUNNING, out)
-        elif was is State.RUNNING:
-            out.append(Abort(seq=self.seq, time=self.now, id=event.id))
+        elif was is RETRYING:
+            self._end_retrying(entry, Outcome.CANCELLED_RUNNING, out)
 
     def _on_evicted(self, event: ev.Evicted, out: list[AnyCommand]) -> None:
         self._reject(self._entry(event.id, "Evicted"), Outcome.REFUSED_QUEUE_FULL, out, "Evicted")
 
     def _on_slot_freed(self, event: ev.SlotFreed, out: list[AnyCommand]) -> None:
         entry = self._entry(event.id, "SlotFreed")
-        self._step(entry, "SlotFreed")
-        self._free(entry)
+        entry.step("SlotFreed")
+        self._release(entry)
+        self.tenants.left(entry.request, self.now)
 
     def _on_attempt_failed(self, event: ev.AttemptFailed, out: list[AnyCommand]) -> None:
         entry = self._entry(event.id, "AttemptFailed")
-        self._step(entry, "AttemptFailed")
-        self._free_slot(entry)
+        entry.step("AttemptFailed")
+        self._release(entry)
         entry.failed = event.outcome
         self.retries[event.id] = entry
-        self.expiry.put(event.id, entry.request.expires)
+        if entry.gone:
+            entry.step("Cancelled")
+            self._end_retrying(entry, Outcome.CANCELLED_RUNNING, out)
+        else:
+            self.patience.wait(entry.request)
 
     def _on_finished(self, event: ev.Finished, out: list[AnyCommand]) -> None:
         entry = self._entry(event.id, "Finished")
-        if entry.state is State.RUNNING:
-            self._free(entry)
-        self._step(entry, "Finished")
-        request, estimate = entry.request, entry.estimate
-        actual = self.estimator.actual(request, event.usage)
-        self.settlement.finished(request.flow, actual - estimate.cost, entry.epoch, entry.contended)
-        self.estimator.learn(request, event.usage, event.outcome in ENDS_BY_ITSELF)
-        self._end(entry, event.outcome, out, event, actual)
-
-    def _on_tick(self, event: ev.Tick, out: list[AnyCommand]) -> None:
-        while (first := self.expiry.first()) and first[0] <= self.now:
-            self._reject(self.jobs[first[1]], Outcome.EXPIRED, out)
+        was = entry.state
+        entry.step("Finished")
+        usage = self.estimator.clipped(entry.request, event.usage)
+        actual = self._settle(entry, usage)
+        self.estimator.learn(entry.request, usage, event.outcome is COMPLETED)
+        if was is RUNNING:
+            self._release(entry)
+            self.tenants.left(entry.request, self.now)
+        self._end(entry, event.outcome, out, actual, usage, event)
 
     def _on_upstream_changed(self, event: ev.UpstreamChanged, out: list[AnyCommand]) -> None:
-        was_lit = self.is_lit()
-        upstream = self.upstreams.setdefault(event.upstream, Upstream(name=event.upstream, slots=event.slots))
-        upstream.slots, upstream.healthy, upstream.draining = event.slots, event.healthy, event.draining
-        if was_lit and not self.is_lit():
-            self.dark_since = self.now
+        running = (entry.upstream for entry in self.jobs.values() if entry.state is RUNNING)
+        self.slots.change(event.upstream, event.slots, event.healthy, event.draining, running)
+        self._judge_patience()
 
     def _on_upstream_removed(self, event: ev.UpstreamRemoved, out: list[AnyCommand]) -> None:
-        was_lit = self.is_lit()
-        upstream = self.upstreams[event.upstream]
-        upstream.slots = 0  # which no other upstream has
-        if not upstream.inflight:
-            del self.upstreams[event.upstream]
-        if was_lit and not self.is_lit():
-            self.dark_since = self.now
+        self.slots.remove(event.upstream)
+        self._judge_patience()
 
     def _on_draining(self, event: ev.Draining, out: list[AnyCommand]) -> None:
         for entry in list(self.jobs.values()):
-            if entry.state in (State.WAITING, State.RETRYING):
+            if entry.state is WAITING or entry.state is RETRYING:
                 self._reject(entry, Outcome.REFUSED_SHUTTING_DOWN, out)
 
     def _on_paused(self, event: ev.Paused, out: list[AnyCommand]) -> None:
@@ -171,7 +182,7 @@ class Scheduler:
         self.tenants.pause(event.tenant, False, self.now)
 
     def _on_reconfigured(self, event: ev.Reconfigured, out: list[AnyCommand]) -> None:
-        self.setup = msgspec.structs.replace(
+        self.setup = replace(
             self.setup,
             flows=event.flows,
             default_flow=event.default_flow,
@@ -180,169 +191,113 @@ class Scheduler:
         )
         self.estimator.adopt(event.cost)
         self.tenants.reconfigure(self.setup, self.now)
+        self.patience.limit = event.wait_for_upstream
+        self._judge_patience()
 
     def _on_calibration(self, event: ev.CalibrationChanged, out: list[AnyCommand]) -> None:
-        self.estimator.adopt(msgspec.structs.replace(self.estimator.model, alpha=event.alpha, beta=event.beta))
+        self.estimator.adopt(replace(self.estimator.model, alpha=event.alpha, beta=event.beta))
 
-    def _on_record_only(self, event: ev.AnyEvent, out: list[AnyCommand]) -> None:
-        """Recorded so that the ledger is complete; decides nothing."""
+    def _on_nothing(self, event: ev.AnyEvent, out: list[AnyCommand]) -> None:
+        """A `Tick` only lets time pass; the others are recorded so that the ledger is complete."""
 
     # Dispatching
     def _fill(self, out: list[AnyCommand]) -> None:
         """Choose first, charge afterwards, until no slot is free or nobody is backlogged."""
-        policy = self.policy
-        while free := [upstream for upstream in self.upstreams.values() if upstream.free > 0]:
-            decision = policy.select(self.now, ROOMY)
+        policy, now = self.policy, self.now
+        while self.slots.free:
+            decision = policy.select(now, ROOMY)
             if not isinstance(decision, Pick):
                 if decision.plan is not None:
-                    policy.commit(decision, self.now)
+                    policy.commit(decision, now)
                 return
             entry = self.jobs[decision.job.id]
-            flow = entry.request.flow
+            request = entry.request
             entry.why = decision.why
-            entry.estimate = self.estimator.estimate(entry.request)
-            entry.contended, entry.epoch = policy.contended(flow), self.settlement.epoch
-            policy.commit(decision, self.now)
-            entry.charge = self.settlement.charge(flow, entry.estimate.cost)
-            policy.charge(entry.request, entry.charge, self.now)
-            self.expiry.drop(entry.request.id)
-            self.tenants.dispatched(entry, self.now)
-            self._send(entry, free, out)
+            entry.estimate = self.estimator.estimate(request)
+            entry.contended, entry.epoch = policy.contended(request.flow), self.settlement.epoch
+            policy.commit(decision, now)
+            entry.charge = self.settlement.charge(request.flow, entry.estimate.cost)
+            policy.charge(request, entry.charge, now)
+            self.tenants.dispatched(request, now)
+            entry.dispatched = now
+            self._send(entry, self.slots.with_room(), out)
 
     def _retry(self, out: list[AnyCommand]) -> None:
         for entry in list(self.retries.values()):
-            others = [u for u in self._usable() if u.name != entry.upstream] if entry.attempts < ATTEMPTS else []
-            if not others:
+            if not self.can_retry(entry.request.id):
                 self._reject(entry, entry.failed, out)
-            elif free := [upstream for upstream in others if upstream.free > 0]:
-                del self.retries[entry.request.id]
-                self.expiry.drop(entry.request.id)
-                self._send(entry, free, out)
+            elif self.slots.free:
+                room = [upstream for upstream in self.slots.with_room() if upstream.name != entry.upstream]
+                if room:
+                    del self.retries[entry.request.id]
+                    self._send(entry, room, out)
 
-    def _send(self, entry: Entry, free: list[Upstream], out: list[AnyCommand]) -> None:
+    def _send(self, entry: Entry, room: list[Upstream], out: list[AnyCommand]) -> None:
         request = entry.request
-        self._step(entry, "Dispatch")
-        upstream = self.placement.choose(request, free)
-        upstream.inflight += 1
+        entry.step("Dispatch")
+        self.patience.drop(request.id)
+        upstream = self.placement.choose(request, room)
+        self.slots.take(upstream)
         self.placement.dispatched(request, upstream)
         entry.upstream = upstream.name
         entry.attempts += 1
-        if entry.attempts == 1:
-            entry.dispatched = self.now
-        out.append(
-            Dispatch(
-                seq=self.seq,
-                time=self.now,
-                id=request.id,
-                tenant=request.flow,
-                upstream=upstream.name,
-                estimate=entry.estimate.cost,
-                charge=entry.charge if entry.attempts == 1 else 0,
-                input_tokens=entry.estimate.input_tokens,
-                output_tokens=entry.estimate.output_tokens,
-                why=entry.why,
-                contended=entry.contended,
-                attempt=entry.attempts,
-            )
-        )
+        out.append(entry.sent(self.seq, self.now))
 
-    def _free(self, entry: Entry) -> None:
-        self._free_slot(entry)
-        self.policy.stop(entry.request, self.now, Stop.FINISHED)
-        self.tenants.left(entry, self.now)
-
-    def _free_slot(self, entry: Entry) -> None:
-        upstream = self.upstreams.get(entry.upstream)
+    def _release(self, entry: Entry) -> None:
+        upstream = self.slots.release(entry.upstream)
         if upstream is not None:
-            upstream.inflight -= 1
             self.placement.finished(entry.request, upstream)
-            if not upstream.slots and not upstream.inflight:
-                del self.upstreams[upstream.name]
 
     # Ending
     def _reject(self, entry: Entry, outcome: Outcome, out: list[AnyCommand], event: str = "Reject") -> None:
         was = entry.state
-        self._step(entry, event)
-        if was is State.WAITING:
-            self.tenants.withdraw(entry, self.now)
+        entry.step(event)
         out.append(Reject(seq=self.seq, time=self.now, id=entry.request.id, outcome=outcome))
-        self._end(entry, outcome, out)
+        if was is WAITING:
+            self.tenants.withdraw(entry.request, self.now)
+            self._end(entry, outcome, out)
+        else:
+            self._end_retrying(entry, outcome, out)
+
+    def _end_retrying(self, entry: Entry, outcome: Outcome, out: list[AnyCommand]) -> None:
+        """It was charged and never served."""
+        del self.retries[entry.request.id]
+        actual = self._settle(entry, UNUSED)
+        self.tenants.left(entry.request, self.now)
+        self._end(entry, outcome, out, actual)
+
+    def _settle(self, entry: Entry, usage: Usage) -> int:
+        """The actual cost. Before the tenant's slot is free: an error stands before the join that may follow."""
+        actual = self.estimator.actual(entry.request, usage)
+        self.settlement.finished(entry.request.flow, actual - entry.estimate.cost, entry.epoch, entry.contended)
+        return actual
 
     def _end(
         self,
         entry: Entry,
         outcome: Outcome,
         out: list[AnyCommand],
-        finished: ev.Finished | None = None,
         actual: int = 0,
+        usage: Usage = UNUSED,
+        event: ev.Finished | None = None,
     ) -> None:
-        request = entry.request
-        del self.jobs[request.id]
-        self.expiry.drop(request.id)
-        if self.retries.pop(request.id, None) is not None:
-            self.tenants.left(entry, self.now)
-        usage = finished.usage if finished else Usage()
-        tokens = usage.completion
-        first = finished.first_byte if finished else 0
-        last = finished.last_byte if finished else 0
-        out.append(
-            Ended(
-                seq=self.seq,
-                time=self.now,
-                id=request.id,
-                tenant=request.flow,
-                outcome=outcome,
-                upstream=entry.upstream,
-                model=request.model,
-                wait=(entry.dispatched if entry.attempts else self.now) - request.arrival,
-                ttft=first - request.arrival if first else 0,
-                tpot=(last - first) // (tokens - 1) if tokens > 1 and first else 0,
-                total=self.now - request.arrival,
-                estimate=entry.estimate.cost,
-                charge=entry.charge,
-                actual=actual,
-                meter=entry.why.values.get("meter", 0),
-                usage=usage,
-                finish=finished.finish if finished else "",
-                status=finished.status if finished else outcome.status,
-                attempts=entry.attempts,
-            )
-        )
+        del self.jobs[entry.request.id]
+        self.patience.drop(entry.request.id)
+        out.append(entry.ended(self.seq, self.now, outcome, actual, usage, event))
 
-    # No upstream at all
-    def _usable(self) -> Iterator[Upstream]:
-        return (u for u in self.upstreams.values() if u.healthy and not u.draining and u.slots > 0)
+    def _expire(self, entry: Entry, outcome: Outcome, out: list[AnyCommand]) -> None:
+        """It has waited for too long; a retrying one has for what its upstream did."""
+        self._reject(entry, entry.failed if entry.state is RETRYING else outcome, out)
 
-    def is_lit(self) -> bool:
-        return any(True for _ in self._usable())
+    def _judge_patience(self) -> None:
+        waiting = (entry.request for entry in self.jobs.values() if entry.state is WAITING)
+        self.patience.judge(self.is_lit(), waiting, self.now)
 
-    def _first_waiting(self) -> Entry | None:
-        return next((entry for entry in self.jobs.values() if entry.state is State.WAITING), None)
-
-    def _gives_up_at(self) -> int | None:
-        if self.is_lit() or (first := self._first_waiting()) is None:
-            return None
-        return max(first.request.arrival, self.dark_since) + self.setup.wait_for_upstream
-
-    def _give_up(self, out: list[AnyCommand]) -> None:
-        while (at := self._gives_up_at()) is not None and at <= self.now:
-            first = self._first_waiting()
-            assert first is not None
-            self._reject(first, Outcome.REFUSED_NO_UPSTREAM, out)
-
-    # Transitions
     def _entry(self, id_: str, event: str) -> Entry:
         entry = self.jobs.get(id_)
         if entry is None:
             raise InvalidTransition(id_, "unknown", event, ("it has ended or never arrived",))
         return entry
-
-    def _step(self, entry: Entry, event: str) -> None:
-        state = LIFECYCLE[entry.state].get(event)
-        if state is None:
-            raise InvalidTransition(entry.request.id, entry.state, event, entry.story)
-        entry.state = state
-        entry.story.append(event)
 
 
 HANDLERS: dict[type, Callable[[Scheduler, Any, list[AnyCommand]], None]] = {
@@ -352,7 +307,7 @@ HANDLERS: dict[type, Callable[[Scheduler, Any, list[AnyCommand]], None]] = {
     ev.SlotFreed: Scheduler._on_slot_freed,
     ev.AttemptFailed: Scheduler._on_attempt_failed,
     ev.Finished: Scheduler._on_finished,
-    ev.Tick: Scheduler._on_tick,
+    ev.Tick: Scheduler._on_nothing,
     ev.UpstreamChanged: Scheduler._on_upstream_changed,
     ev.UpstreamRemoved: Scheduler._on_upstream_removed,
     ev.Draining: Scheduler._on_draining,
@@ -360,6 +315,6 @@ HANDLERS: dict[type, Callable[[Scheduler, Any, list[AnyCommand]], None]] = {
     ev.Resumed: Scheduler._on_resumed,
     ev.Reconfigured: Scheduler._on_reconfigured,
     ev.CalibrationChanged: Scheduler._on_calibration,
-    ev.Refused: Scheduler._on_record_only,
-    ev.RecordingGap: Scheduler._on_record_only,
+    ev.Refused: Scheduler._on_nothing,
+    ev.RecordingGap: Scheduler._on_nothing,
 }

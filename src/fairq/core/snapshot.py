@@ -1,14 +1,16 @@
 """A scheduler's whole state, as JSON-able values, and the check of its every invariant."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from fairq.core.cost import CostModel
+from fairq.core.entry import Entry
 from fairq.core.errors import check
 from fairq.core.lifecycle import State
 from fairq.core.lines import of_plain, to_plain
 from fairq.core.placement import Upstream
-from fairq.core.roster import Entry, Tenant
+from fairq.core.roster import Tenant
 from fairq.core.scheduler import Scheduler
 
 
@@ -17,9 +19,9 @@ def save(scheduler: Scheduler) -> dict[str, Any]:
     return {
         "seq": scheduler.seq,
         "now": scheduler.now,
-        "dark_since": scheduler.dark_since,
+        "dark_since": scheduler.patience.dark_since,
         "busy": scheduler.busy,
-        "upstreams": to_plain(list(scheduler.upstreams.values())),
+        "upstreams": to_plain(list(scheduler.slots.upstreams.values())),
         "tenants": to_plain(scheduler.tenants.all),
         "jobs": to_plain(list(scheduler.jobs.values())),
         "retries": list(scheduler.retries),
@@ -32,37 +34,48 @@ def save(scheduler: Scheduler) -> dict[str, Any]:
 
 def load(scheduler: Scheduler, state: Mapping[str, Any]) -> None:
     """Onto a fresh scheduler that was built from the same setup."""
-    scheduler.seq, scheduler.now = state["seq"], state["now"]
-    scheduler.dark_since, scheduler.busy = state["dark_since"], state["busy"]
-    scheduler.upstreams = {u.name: u for u in of_plain(state["upstreams"], list[Upstream])}
+    scheduler.seq, scheduler.now, scheduler.busy = state["seq"], state["now"], state["busy"]
+    scheduler.slots.upstreams = {u.name: u for u in of_plain(state["upstreams"], list[Upstream])}
+    scheduler.slots.count()
     scheduler.tenants.all = of_plain(state["tenants"], dict[str, Tenant])
     scheduler.jobs = {entry.request.id: entry for entry in of_plain(state["jobs"], list[Entry])}
     scheduler.retries = {id_: scheduler.jobs[id_] for id_ in state["retries"]}
+    scheduler.patience.dark_since = state["dark_since"]
     for entry in scheduler.jobs.values():
         if entry.state in (State.WAITING, State.RETRYING):
-            scheduler.expiry.put(entry.request.id, entry.request.expires)
+            scheduler.patience.wait(entry.request)
     scheduler.estimator.adopt(of_plain(state["rates"], CostModel))
     scheduler.estimator.restore(state["estimator"])
     scheduler.settlement.restore(state["settlement"])
-    scheduler.policy.restore(state["policy"])
+    scheduler.policy.restore(state["policy"], {id_: entry.request for id_, entry in scheduler.jobs.items()})
 
 
 def validate(scheduler: Scheduler) -> None:
-    """Assert every cross-index, and work conservation; for tests. Raises ValidationFailed."""
-    policy, jobs = scheduler.policy, scheduler.jobs.values()
+    """Assert every cross-index, and work conservation; for tests. Raises ValidationFailed. O(jobs + tenants)."""
+    policy, slots, jobs = scheduler.policy, scheduler.slots, scheduler.jobs
     policy.validate()
-    waiting = sum(job.state is State.WAITING for job in jobs)
-    check(policy.waiting() == waiting, f"the policy holds {policy.waiting()} jobs, {waiting} wait")
-    for upstream in scheduler.upstreams.values():
-        running = sum(job.upstream == upstream.name and job.state is State.RUNNING for job in jobs)
-        check(upstream.inflight == running, f"{upstream.name} counts {upstream.inflight} in flight, {running} run")
+    states = Counter(entry.state for entry in jobs.values())
+    check(policy.waiting() == states[State.WAITING], f"the policy holds {policy.waiting()}, {states} live")
+    check(set(scheduler.retries) == {i for i, e in jobs.items() if e.state is State.RETRYING}, "retries are miscounted")
+    check(scheduler.busy == bool(policy.waiting()), "the busy period is misjudged")
+    running = Counter(entry.upstream for entry in jobs.values() if entry.state is State.RUNNING)
+    for name, upstream in slots.upstreams.items():
+        check(upstream.inflight == running[name], f"{name} counts {upstream.inflight} in flight, {running[name]} run")
+    free = sum(max(upstream.free, 0) for upstream in slots.upstreams.values())
+    check(slots.free == free, f"{slots.free} slots are counted free, {free} are")
+    mine = Counter((entry.request.flow, entry.state) for entry in jobs.values())
     for name, tenant in scheduler.tenants.all.items():
-        mine = [job.state for job in jobs if job.request.flow == name]
-        inflight = mine.count(State.RUNNING) + mine.count(State.RETRYING)
+        inflight = mine[name, State.RUNNING] + mine[name, State.RETRYING]
         check(tenant.inflight == inflight, f"{name} counts {tenant.inflight} in flight, {inflight} are")
-        check(tenant.waiting == mine.count(State.WAITING), f"{name} miscounts its queue")
+        check(tenant.waiting == mine[name, State.WAITING], f"{name} miscounts its queue")
         backlogged = tenant.open and tenant.waiting > 0
         check(policy.is_backlogged(name) == backlogged, f"{name}: the policy thinks backlogged is {not backlogged}")
-        check(not (backlogged and scheduler.free_slots()), f"a slot is free while {name} is backlogged")
-    living = {job.request.flow for job in jobs if job.state is not State.DELIVERING}
+        check(not (backlogged and free), f"a slot is free while {name} is backlogged")
+    living = {entry.request.flow for entry in jobs.values() if entry.state is not State.DELIVERING}
     check(living <= scheduler.tenants.all.keys(), "the tenant of a living job is forgotten")
+    waits = {id_ for id_, entry in jobs.items() if entry.state in (State.WAITING, State.RETRYING)}
+    timed = {id_ for id_ in waits if jobs[id_].request.expires}
+    check(scheduler.patience.expiry.keys() == timed, "who expires is miscounted")
+    dark = scheduler.patience.dark_since is not None
+    check(dark != scheduler.is_lit(), "light is taken for darkness")
+    check(scheduler.patience.despair.keys() == (waits if dark else set()), "who despairs is miscounted")

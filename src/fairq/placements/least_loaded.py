@@ -10,6 +10,8 @@ class LeastLoaded(Placement):
     name = "least-loaded"
 
     def choose(self, job: Job, upstreams: Sequence[Upstream]) -> Upstream:
-        if len(upstreams) == 1:
-            return upstreams[0]
-        return min(upstreams, key=lambda upstream: (upstream.inflight / upstream.slots, upstream.name))
+        best = upstreams[0]
+        for upstream in upstreams:
+            if upstream.inflight * best.slots < best.inflight * upstream.slots:
+                best = upstream
+        return best

@@ -44,7 +44,7 @@ class RequestRR(FlowPolicy):
     def state(self) -> dict[str, Any]:
         return super().state() | {"rounds": dict(self.rounds), "last": list(self.last)}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
         self.rounds = dict(state["rounds"])
         self.last = (state["last"][0], state["last"][1])
-        super().restore(state)
+        super().restore(state, jobs)

@@ -12,7 +12,8 @@ whether it goes now, only in how long its flow rests afterwards; so an estimate 
 
 Unit of fairness: normalized charged service. For serial decisions and charges fixed at dispatch:
 V <= M_i <= V + q for every backlogged flow, and |W_i/w_i - W_j/w_j| <= 2q over every interval in which i and j stay
-backlogged with fixed weights; q = the largest normalized charge since the busy period began (plus credit, if any).
+backlogged with fixed weights; q = the largest normalized charge since the busy period began. With credit B the band is
+V - B <= M_i <= V + q, and the difference at most 2(q + B).
 """
 
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from typing import Any
 
 from fairq.core.job import Job
 from fairq.core.number import Number, of_json, to_json
-from fairq.core.policy import Decision, Param, Pick, Time, Unit, Why
+from fairq.core.policy import Decision, Layer, Param, Pick, Time, Unit, Why
 from fairq.core.queues import ONE, FlowPolicy
 
 REBASE_AT = 1 << 62  # tags stay machine integers
@@ -39,6 +40,11 @@ class SFQ(FlowPolicy):
         self.virtual_time: Number = 0
         self.highest: Number = 0  # max M
         self.origin: Number = 0  # the meter of a flow never seen
+        self.sweep_at = KEEP
+
+    def bind(self, layer: Layer) -> None:
+        super().bind(layer)
+        self.right = layer.normalize(self.credit, *ONE)
 
     # The rule
     def rank(self, flow: str) -> Number:
@@ -47,7 +53,7 @@ class SFQ(FlowPolicy):
     def commit(self, decision: Decision, now: Time) -> None:
         if isinstance(decision, Pick):
             self.virtual_time = self.meters[decision.job.flow]
-            self.take(decision.job, now)
+        super().commit(decision, now)
 
     def charge(self, job: Job, amount: int, now: Time) -> None:
         meter = self.meters[job.flow] + self.normalized(job.flow, amount)
@@ -55,42 +61,39 @@ class SFQ(FlowPolicy):
         if meter > self.highest:
             self.highest = meter
         super().charge(job, amount, now)
+        if self.virtual_time > REBASE_AT:
+            self.rebase()
 
     def joined(self, flow: str, now: Time) -> None:
-        self.meters[flow] = max(self.meters.get(flow, self.origin), self.floor(flow))
+        self.meters[flow] = max(self.meters.get(flow, self.origin), self.virtual_time - self.right)
+        if len(self.meters) > self.sweep_at:
+            self.sweep()
 
     def idled(self, now: Time) -> None:
         self.virtual_time = max(self.virtual_time, self.highest)
-        if self.layer.rebase:
-            self.shift()
-
-    def floor(self, flow: str) -> Number:
-        """The least meter a flow can join with."""
-        return self.virtual_time - self.normalized(flow, self.credit) if self.credit else self.virtual_time
+        if not self.credit:
+            self.rebase()  # all are level: there is nothing to carry over
 
     def why(self, flow: str, rank: Number) -> Why:
         return Why("least-meter", {"meter": to_json(rank), "virtual_time": to_json(self.virtual_time)})
 
-    # Keeping tags small and few: only M - V matters, and a resting flow at its floor is as good as a new one
-    def take(self, job: Job, now: Time) -> None:
-        super().take(job, now)
-        if self.layer.rebase:
-            if self.virtual_time > REBASE_AT:
-                self.shift()
-            elif len(self.meters) > 2 * len(self.queues) + KEEP:
-                self.sweep()
-
-    def shift(self) -> None:
+    # Keeping tags small and few: only M - V matters, and who rests below where it would join is as good as new
+    def rebase(self) -> None:
+        if not self.layer.rebase:
+            return
         by, self.virtual_time = self.virtual_time, 0
         self.highest -= by
         self.origin -= by
         self.meters = {flow: meter - by for flow, meter in self.meters.items()}
+        self.sweep()
         for flow in self.ranking:
             self.ranking.put(flow, self.meters[flow])
-        self.sweep()
 
     def sweep(self) -> None:
-        self.meters = {f: m for f, m in self.meters.items() if f in self.queues or m > self.floor(f)}
+        if self.layer.rebase:
+            joins_at = self.virtual_time - self.right
+            self.meters = {f: m for f, m in self.meters.items() if m > joins_at or f in self.queues}
+        self.sweep_at = 2 * len(self.meters) + KEEP  # so that a sweep is paid for by the joins before it
 
     # What shells read
     def lead(self, flow: str) -> int:
@@ -108,11 +111,13 @@ class SFQ(FlowPolicy):
         tags = {"virtual_time": self.virtual_time, "highest": self.highest, "origin": self.origin}
         return super().state() | {
             "meters": {flow: to_json(meter) for flow, meter in self.meters.items()},
+            "sweep_at": self.sweep_at,
             **{name: to_json(tag) for name, tag in tags.items()},
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
         self.meters = {flow: of_json(meter) for flow, meter in state["meters"].items()}
         self.virtual_time = of_json(state["virtual_time"])
         self.highest, self.origin = of_json(state["highest"]), of_json(state["origin"])
-        super().restore(state)
+        self.sweep_at = state["sweep_at"]
+        super().restore(state, jobs)

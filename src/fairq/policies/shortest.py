@@ -7,6 +7,7 @@ understates them. A flow keeps its own order (that is the difference from SJF).
 from collections.abc import Mapping
 from typing import Any
 
+from fairq.core.job import Job
 from fairq.core.policy import Need, Unit, Why
 from fairq.core.queues import FlowPolicy
 
@@ -40,6 +41,6 @@ class Shortest(FlowPolicy):
     def state(self) -> dict[str, Any]:
         return super().state() | {"told": {flow: list(told) for flow, told in self.told.items()}}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
         self.told = {flow: (job, cost) for flow, (job, cost) in state["told"].items()}
-        super().restore(state)
+        super().restore(state, jobs)

@@ -1,0 +1,94 @@
+"""The entry of a living job: its state, what was decided about it, and the records made of it."""
+
+from msgspec import Struct, field
+
+from fairq.core.commands import Dispatch, Ended
+from fairq.core.cost import Estimate, Usage
+from fairq.core.errors import InvalidTransition
+from fairq.core.events import Finished
+from fairq.core.job import Request
+from fairq.core.lifecycle import LIFECYCLE, Outcome, State
+from fairq.core.policy import Time, Why
+
+UNUSED = Usage()
+
+
+class Entry(Struct, kw_only=True):
+    """
+    attempts    upstreams tried so far
+    dispatched  when the first of them was
+    gone        its client left while it ran
+    failed      how the last attempt ended, if it is retrying
+    story       its events so far, for the one who reads an error
+    """
+
+    request: Request
+    state: State = State.WAITING
+    upstream: str = ""
+    attempts: int = 0
+    dispatched: Time = 0
+    estimate: Estimate = Estimate(0, 0, 0)
+    charge: int = 0
+    contended: bool = False
+    epoch: int = 0
+    why: Why = Why("")
+    gone: bool = False
+    failed: Outcome = Outcome.FAILED_CONNECT
+    story: list[str] = field(default_factory=list)
+
+    def step(self, event: str) -> None:
+        """Raises InvalidTransition, and changes nothing, if the table has no such step."""
+        state = LIFECYCLE[self.state].get(event)
+        if state is None:
+            raise InvalidTransition(self.request.id, self.state, event, self.story)
+        self.state = state
+        self.story.append(event)
+
+    def sent(self, seq: int, now: Time) -> Dispatch:
+        """The command of the present attempt."""
+        request, estimate = self.request, self.estimate
+        return Dispatch(
+            seq=seq,
+            time=now,
+            id=request.id,
+            tenant=request.flow,
+            upstream=self.upstream,
+            estimate=estimate.cost,
+            charge=self.charge if self.attempts == 1 else 0,
+            input_tokens=estimate.input_tokens,
+            output_tokens=estimate.output_tokens,
+            why=self.why,
+            contended=self.contended,
+            attempt=self.attempts,
+        )
+
+    def ended(self, seq: int, now: Time, outcome: Outcome, actual: int, usage: Usage, event: Finished | None) -> Ended:
+        """Everything about it. `event`: what ended it, if that was not a decision."""
+        request = self.request
+        arrival = request.arrival
+        first = last = 0
+        status, finish = outcome.status, ""
+        if event is not None:
+            first, last, status, finish = event.first_byte, event.last_byte, event.status, event.finish
+        tokens = usage.completion
+        return Ended(
+            seq=seq,
+            time=now,
+            id=request.id,
+            tenant=request.flow,
+            outcome=outcome,
+            upstream=self.upstream,
+            model=request.model,
+            wait=(self.dispatched if self.attempts else now) - arrival,
+            ttft=first - arrival if first else 0,
+            tpot=(last - first) // (tokens - 1) if tokens > 1 and first else 0,
+            total=now - arrival,
+            estimate=self.estimate.cost,
+            charge=self.charge,
+            actual=actual,
+            meter=self.why.values.get("meter", 0),
+            usage=usage,
+            finish=finish,
+            status=status,
+            attempts=self.attempts,
+        )

@@ -1,0 +1,94 @@
+"""Settlement: what becomes of the difference between a request's estimate and what it really used."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+CARRIES = 65_536  # tenants whose carry is remembered; the one unchanged for longest is forgotten
+
+
+class Settlement:
+    """`fixed`: what was charged at dispatch stays. The article's rule."""
+
+    name = "fixed"
+    epoch = 0
+
+    def charge(self, flow: str, estimate: int) -> int:
+        """Now, for real: may use up a carry."""
+        return estimate
+
+    def preview(self, flow: str, estimate: int) -> int:
+        """What `charge` would say, changing nothing."""
+        return estimate
+
+    def joined(self, flow: str, lead: Callable[[str], int]) -> None:
+        """A flow became backlogged; `lead` says how far its meter is ahead of virtual time, in cost units."""
+
+    def finished(self, flow: str, error: int, epoch: int, contended: bool) -> None:
+        """A dispatched request is over, and `error` = actual - its estimate."""
+
+    def idled(self) -> None:
+        """All queues are empty."""
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def restore(self, state: Mapping[str, Any]) -> None: ...
+
+
+class Forward(Settlement):
+    """`forward`: a finished request's error (actual - its own estimate) goes onto its tenant's next charges.
+
+    Meters stay monotone, since no charge is below 1, and long-run actual service follows the weights even when
+    estimates are wrong by a factor. What simulation showed to be necessary:
+
+    * an error counts only if somebody else was backlogged when its request was dispatched;
+    * at a join credit is clipped so that M + carry/w >= V: no banked idle time through the back door;
+    * the idle reset zeroes every carry and starts an epoch; late errors of an older epoch are dropped;
+    * a debt outlives a leave within its epoch.
+    """
+
+    name = "forward"
+
+    def __init__(self) -> None:
+        self.carry: OrderedDict[str, int] = OrderedDict()
+        self.epoch = 0
+
+    def preview(self, flow: str, estimate: int) -> int:
+        return max(1, estimate + self.carry.get(flow, 0))
+
+    def charge(self, flow: str, estimate: int) -> int:
+        due = estimate + self.carry.pop(flow, 0)
+        if due < 1:
+            self._carry(flow, due - 1)
+            return 1
+        return due
+
+    def joined(self, flow: str, lead: Callable[[str], int]) -> None:
+        carry = self.carry.get(flow, 0)
+        if carry < 0:
+            self._carry(flow, max(carry, -max(lead(flow), 0)))
+
+    def finished(self, flow: str, error: int, epoch: int, contended: bool) -> None:
+        if contended and epoch == self.epoch:
+            self._carry(flow, self.carry.get(flow, 0) + error)
+
+    def idled(self) -> None:
+        self.carry.clear()
+        self.epoch += 1
+
+    def _carry(self, flow: str, amount: int) -> None:
+        self.carry.pop(flow, None)
+        if amount:
+            self.carry[flow] = amount
+            if len(self.carry) > CARRIES:
+                self.carry.popitem(last=False)
+
+    def state(self) -> dict[str, Any]:
+        return {"carry": list(self.carry.items()), "epoch": self.epoch}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.carry, self.epoch = OrderedDict(state["carry"]), state["epoch"]
+
+
+SETTLEMENTS: dict[str, type[Settlement]] = {kind.name: kind for kind in (Settlement, Forward)}
