@@ -94,7 +94,8 @@ class Session:
         for tenant in self.tenants:
             for name, value in identity.headers(tenant):
                 if not value.decode().isprintable() or not name.replace(b"-", b"").isalnum():
-                    raise ConfigError(name.decode(), value.decode(), "cannot be sent as a header")
+                    shown = "(not shown)" if name == b"authorization" else value.decode()
+                    raise ConfigError(name.decode(), shown, "cannot be sent as a header")
         for tenant in rates.weights:
             if tenant not in self.tenants:
                 raise ConfigError("weight", tenant, "no such tenant in the trace")
