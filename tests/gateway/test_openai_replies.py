@@ -50,6 +50,19 @@ def test_an_answer_cut_at_any_byte() -> None:
     assert tokens(read(*(ANSWER[i : i + 1] for i in range(len(ANSWER))))) == (1000, 100, 900)
 
 
+def test_llama_cpp_reports_one_choice_of_several_in_a_whole_answer() -> None:
+    """It stands for all of them: several answers must not cost what one does."""
+    choices = ",".join(f'{{"index":{i},"finish_reason":"stop"}}' for i in range(4))
+    usage = '{"completion_tokens":10,"prompt_tokens":8,"prompt_tokens_details":{"cached_tokens":2}}'
+    body = f'{{"choices":[{choices}],"usage":{usage},"timings":{{"predicted_n":10}}}}'.encode()
+    for per_prompt, expected in ((1, (32, 40, 8)), (2, (16, 40, 4)), (4, (8, 40, 2))):
+        reader = BodyReader(per_prompt)
+        reader.feed(body)
+        reader.finish()
+        assert tokens(reader) == expected
+    assert tokens(read(body.replace(b"timings", b"metrics"))) == (8, 10, 2)
+
+
 def test_embeddings_have_prompt_tokens_only() -> None:
     reader = read(b'{"object":"list","data":[{"embedding":[0.1,-2e-3]}],"usage":{"prompt_tokens":8,"total_tokens":8}}')
     assert tokens(reader) == (8, 0, 0)

@@ -13,8 +13,8 @@ from fairq.gateway.openai.scan import MAX_LINE, UsageScanner
 EACH = pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES.keys())
 
 
-def scan(pieces: Iterable[bytes]) -> UsageScanner:
-    scanner = UsageScanner()
+def scan(pieces: Iterable[bytes], choices: int = 1) -> UsageScanner:
+    scanner = UsageScanner(choices)
     for piece in pieces:
         scanner.feed(piece)
     scanner.finish()
@@ -186,3 +186,34 @@ def test_the_last_usage_wins_even_if_it_was_there_before() -> None:
     scanner = scan([text, text, report(1, 9), text])
     assert scanner.usage is not None
     assert scanner.usage.completion == 1
+
+
+def of(index: int, event: bytes) -> bytes:
+    return event.replace(b'"index":0', b'"index":%d' % index)
+
+
+END = chat("{}", '"stop"')
+
+
+def test_llama_cpp_reports_each_choice_of_a_chat_by_itself() -> None:
+    stream = [of(1, END), report(16, 5), END, report(16, 7), b"data: [DONE]\n\n"]
+    assert learned(scan(stream, choices=2)) == ((16, 12, 0), 0, "stop", True)
+
+
+def test_llama_cpp_reports_each_text_of_a_prompt_list_by_itself() -> None:
+    ends = [of(i, chat("{}", '"length"', f',"usage":{counts(5 + i, 4)},"timings":{{}}')) for i in (1, 0, 3, 2)]
+    assert learned(scan(ends, choices=1))[0] == (5 + 6 + 7 + 8, 16, 0)
+    ends = [of(i, chat("{}", '"length"', f',"usage":{counts(5 + i // 2, 4)}')) for i in (1, 0, 3, 2)]
+    assert learned(scan(ends, choices=2))[0] == (5 + 6, 16, 0)
+
+
+def test_a_report_after_all_choices_is_the_whole_requests() -> None:
+    assert learned(scan([END, of(1, END), report(16, 12)], choices=2))[0] == (16, 12, 0)
+
+
+def test_running_usage_of_several_choices_adds_up_when_the_client_leaves() -> None:
+    running = [
+        of(i, chat('{"content":"a"}', rest=f',"usage":{counts(16, tokens)}')) for tokens in (1, 2, 3) for i in (0, 1)
+    ]
+    assert learned(scan(running[:-1], choices=2))[0] == (16, 5, 0)
+    assert learned(scan([*running, report(16, 6)], choices=2))[0] == (16, 6, 0)

@@ -1,16 +1,20 @@
 """What a response says about itself: tokens used, why it ended, whether it failed.
 
 Read beside the bytes that are passed on, whatever an upstream sends: what cannot be read counts as not said.
-The last usage wins: running usage (`continuous_usage_stats`) is cumulative.
+
+Usage is cumulative, so the last report wins (vLLM's `continuous_usage_stats`). But engines report two things under one
+name: in a chunk with one choice, and in all of llama.cpp's, usage is that choice's own; elsewhere it is the whole
+request's. Own ones are added over the choices, else ten answers could be had for the price of one.
 """
 
 import json
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from fairq.core.cost import Source, Usage
+from fairq.core.number import ceil_div
 
 
 class Choice(Struct):
@@ -26,9 +30,12 @@ class Response(Struct):
     error: Any = None
     object: Any = None
     message: Any = None
+    timings: Raw | None = None  # only llama.cpp sends it
 
 
 decode_response = msgspec.json.Decoder(Response).decode
+
+WHOLE = -1
 
 FINISH_REASONS = frozenset({"stop", "length", "tool_calls", "content_filter"})
 OTHER_NAMES = {"function_call": "tool_calls", "eos": "stop", "eos_token": "stop", "stop_sequence": "stop"}
@@ -37,17 +44,33 @@ OTHER_NAMES = {"function_call": "tool_calls", "eos": "stop", "eos_token": "stop"
 class Account:
     """What was learned of a response.
 
-    usage           the last one reported, or None
     finish_reasons  by the index of the choice, in the upstream's own words
     error           the upstream's message, when it reported a failure inside the response
+
+    `choices` is the number of answers asked for per prompt: they share its tokens.
     """
 
-    __slots__ = ("error", "finish_reasons", "usage")
+    __slots__ = ("_choices", "_ended", "_reports", "error", "finish_reasons")
 
-    def __init__(self) -> None:
-        self.usage: Usage | None = None
+    def __init__(self, choices: int = 1) -> None:
         self.finish_reasons: dict[int, str] = {}
         self.error: str | None = None
+        self._choices = choices
+        self._reports: dict[int, Usage] = {}  # by choice, or WHOLE alone
+        self._ended: set[int] = set()  # choices that ended since without a report of their own
+
+    @property
+    def usage(self) -> Usage | None:
+        """The tokens of the request as far as they were reported, or None."""
+        reports = self._reports.values()
+        if len(reports) < 2:
+            return next(iter(reports), None)
+        return Usage(
+            ceil_div(sum(each.prompt for each in reports), self._choices),
+            sum(each.completion for each in reports),
+            sum(each.cached for each in reports) // self._choices,
+            Source.UPSTREAM,
+        )
 
     @property
     def finish_reason(self) -> str | None:
@@ -67,16 +90,32 @@ class Account:
             if found is None:
                 return False
             response = found
-        if response.usage is not None:
-            self.usage = _tokens(response.usage) or self.usage
-        for choice in response.choices or ():
+        choices = response.choices or []
+        usage = _tokens(response.usage) if response.usage is not None else None
+        for choice in choices:
             if choice.finish_reason:
                 self.finish_reasons[choice.index] = choice.finish_reason
+                if usage is None:
+                    self._ended.add(choice.index)
+        if usage is not None:
+            self._report(usage, [choice.index for choice in choices], response.timings is not None)
         if response.error is not None:
             self.error = _message(response.error)
         elif response.object == "error":  # older vLLM sends the error without an envelope
             self.error = _message({"message": response.message})
         return True
+
+    def _report(self, usage: Usage, choices: list[int], own: bool) -> None:
+        if not choices:
+            # llama.cpp's chat reports after each choice that ended, others once after all have.
+            choices, self._ended = list(self._ended), set()
+        if len(choices) == 1 or (own and choices):
+            # Of a whole response with several choices llama.cpp reports one: it has to stand for each.
+            self._reports.pop(WHOLE, None)
+            for index in choices:
+                self._reports[index] = usage
+        else:
+            self._reports = {WHOLE: usage}
 
 
 def _read_leniently(document: bytes) -> Response | None:
@@ -100,6 +139,7 @@ def _read_leniently(document: bytes) -> Response | None:
         found.get("error"),
         found.get("object"),
         found.get("message"),
+        Raw() if "timings" in found else None,
     )
 
 

@@ -22,8 +22,8 @@ class BodyReader(Account):
 
     __slots__ = ("_body", "_cut")
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, choices: int = 1) -> None:
+        super().__init__(choices)
         self._body = bytearray()
         self._cut = False
 
@@ -58,8 +58,8 @@ class UsageScanner(Account):
 
     __slots__ = ("_carry", "_head", "_lines", "_skipping", "_tail", "chunks", "done")
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, choices: int = 1) -> None:
+        super().__init__(choices)
         self.chunks = 0
         self.done = False
         self._carry = bytearray()  # a line that has not ended yet
