@@ -119,6 +119,8 @@ def load(
             identity=Identity(keys=read_keys(keys) if keys else {}, key=key, header=tenant_header),
             rates=Rates(_rational("alpha", alpha), _rational("beta", beta), _weights(weight or [])),
             seed=seed,
+            console=console,
+            console_token=console_token,
         )
         session = Session(settings)
         if csv_file:

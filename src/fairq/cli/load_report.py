@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
+from fairq.load.console import Charged
 from fairq.load.session import Report
 from fairq.load.tally import Fairness, TenantTally
 from fairq.measure.latency import Summary
@@ -35,6 +36,8 @@ def show(report: Report) -> None:
             soft_wrap=True,
         )
         _show_fairness(out, report.fairness)
+        if report.charged:
+            _show_charged(out, report.charged)
 
 
 def _tenants(report: Report) -> Table:
@@ -71,6 +74,20 @@ def _row(tenant: TenantTally, charged: bool, name: str | None = None) -> list[st
         *([f"{tenant.charged:,.0f}" if tenant.charged is not None else ""] if charged else []),
         ", ".join(f"{outcome} {count:,}" for outcome, count in others.items()),
     ]
+
+
+def _show_charged(out: Console, found: Charged) -> None:
+    margin = "" if found.worst_margin is None else f", worst margin {found.worst_margin:,.1f} cost units"
+    out.print(
+        f"\nConsole: {found.decisions:,} decisions, {found.violations:,} violations of the bounds{margin}",
+        soft_wrap=True,
+    )
+    if found.jain_charged is not None and found.jain_actual is not None:
+        out.print(
+            f"Console: Jain's index of charged service {found.jain_charged:.4f}, of actual {found.jain_actual:.4f}, "
+            "over sets of jointly backlogged tenants",
+            soft_wrap=True,
+        )
 
 
 def _show_fairness(out: Console, found: Fairness) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,10 +12,11 @@ from msgspec import Struct
 
 from fairq.core.errors import ConfigError
 from fairq.load.call import Result
+from fairq.load.console import Charged, Console, difference
 from fairq.load.plan import Identity, Planned, body, scaled
 from fairq.load.replay import Replay
 from fairq.load.tally import Fairness, Rates, TenantTally, fairness, tally
-from fairq.load.target import Headers, Target, choose_model
+from fairq.load.target import Headers, Target, Unreachable, choose_model
 from fairq.measure.latency import Summary, summary
 from fairq.traces import Trace, default_rule
 
@@ -39,6 +41,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     identity: Identity = Identity()
     rates: Rates = Rates()
     seed: int = 0
+    console: str | None = None
+    console_token: str | None = None
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -47,6 +51,7 @@ class Report(Struct, frozen=True, kw_only=True):
     sent, planned   requests
     seconds         from the first request to the end of the last
     late            by how much requests were sent after their time (seconds)
+    charged         what the console says; None without one
     """
 
     trace: str
@@ -62,6 +67,7 @@ class Report(Struct, frozen=True, kw_only=True):
     tenants: list[TenantTally]
     total: TenantTally
     fairness: Fairness
+    charged: Charged | None
 
 
 class Session:
@@ -75,6 +81,8 @@ class Session:
         if settings.api not in PATHS:
             raise ConfigError("api", settings.api, f"must be {' or '.join(PATHS)}")
         self.target = Target.parse("target", settings.target)
+        self.console = Console(settings.console, settings.console_token) if settings.console else None
+        self.charged: Charged | None = None
         self.trace = Trace(settings.trace)
         self.rule = settings.tenants_by or default_rule(self.trace)
         self.plan = list(scaled(self.trace, self.rule, settings.speed, settings.limit))
@@ -101,7 +109,18 @@ class Session:
                 raise ConfigError("weight", tenant, "no such tenant in the trace")
 
     async def run(self, on_result: Callable[[Result], None] = lambda result: None) -> None:
-        """Send the plan and wait for its end. Unreachable when the target does not answer at all."""
+        """Send the plan and wait for its end.
+
+        Unreachable when the target or the console does not answer before anything is sent. A console that
+        has gone away afterwards costs the run nothing but its `charged`.
+        """
+        before = await self.console.state() if self.console else None
+        await self._replayed(on_result)
+        if self.console and before:
+            with suppress(Unreachable):
+                self.charged = difference(before, await self.console.settled())
+
+    async def _replayed(self, on_result: Callable[[Result], None]) -> None:
         settings = self.settings
         upstream = self.target.connect(settings.timeout)
         try:
@@ -142,17 +161,14 @@ class Session:
             block_tokens=self.trace.block_tokens,
         )
 
-    def report(self, charged: Mapping[str, Fraction] | None = None) -> Report:
-        """What is known so far. `charged`: normalized charged service of tenants, from the console."""
+    def report(self) -> Report:
+        """What is known so far."""
         results, rates = self.results, self.settings.rates
+        charged = self.charged.normalized if self.charged else {}
         of: dict[str, list[Result]] = {tenant: [] for tenant in self.tenants}
         for result in results:
             of[result.tenant].append(result)
-        tenants = [
-            tally(tenant, found, rates, float(charged[tenant]) if charged and tenant in charged else None)
-            for tenant, found in of.items()
-            if found
-        ]
+        tenants = [tally(tenant, found, rates, charged.get(tenant)) for tenant, found in of.items() if found]
         start = min((result.sent for result in results), default=time.perf_counter_ns())
         end = max((result.end for result in results), default=start)
         return Report(
@@ -169,4 +185,5 @@ class Session:
             tenants=sorted(tenants, key=lambda tenant: (-tenant.service, tenant.tenant)),
             total=tally("", results, Rates(rates.alpha, rates.beta)),
             fairness=fairness(results, rates),
+            charged=self.charged,
         )

@@ -155,7 +155,7 @@ def fairness(results: Sequence[Result], rates: Rates) -> Fairness:
         backlog="waits" if told else "outstanding",
         intervals=len(joint),
         sets=len(sets),
-        jain=_weighted(sets.values()),
+        jain=mean_jain(sets.values()),
         heaviest=heaviest,
         jain_heaviest=None if index is None or len(heaviest) < 2 else float(index),
         seconds_heaviest=float(sum(interval.end - interval.start for interval in all_of_them)) / NS,
@@ -201,8 +201,8 @@ def _together(intervals: Iterable[Interval]) -> dict[tuple[str, ...], list[Numbe
     return sets
 
 
-def _weighted(services: Iterable[list[Number]]) -> float | None:
-    """Mean of Jain's indices, each weighted by its service."""
+def mean_jain(services: Iterable[Sequence[Number]]) -> float | None:
+    """Mean of Jain's indices, each weighted by its service. None when there was none."""
     total = weighted = Fraction(0)
     for values in services:
         index = jain(values)
