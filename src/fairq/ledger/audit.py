@@ -173,8 +173,11 @@ class Audit:
         if living is not None and living.state in (State.WAITING, State.RETRYING):
             waits = living.state is State.WAITING
             self._due[line.id] = Outcome.CANCELLED_WAITING if waits else Outcome.CANCELLED_RUNNING
-        elif living is None:
-            self._fail("one outcome each", f"Cancelled of {line.id}, which has ended or never arrived")
+
+    def _before_failed(self, line: ev.AttemptFailed) -> None:
+        living = self.world.living.get(line.id)
+        if living is not None and living.gone:
+            self._due[line.id] = Outcome.CANCELLED_RUNNING
 
     def _before_evicted(self, line: ev.Evicted) -> None:
         self._due[line.id] = Outcome.REFUSED_QUEUE_FULL
@@ -184,6 +187,10 @@ class Audit:
 
     def _before_finished(self, line: ev.Finished) -> None:
         self._due[line.id] = line.outcome
+        living = self.world.living.get(line.id)
+        if living is not None:
+            usage = self._estimator.clipped(living.request, line.usage)
+            self.carry.settle(living, self._estimator.actual(living.request, usage))
 
     def _before_reconfigured(self, line: ev.Reconfigured) -> None:
         self._estimator.adopt(line.cost)
@@ -233,9 +240,9 @@ class Audit:
         if first is not None and first[1] != tenant.id:
             ahead = f"{units(first[0] - tags.virtual_time):g} ahead of virtual time"
             self._fail("least meter first", f"{tenant.id} goes at {units(lead):g}, while {first[1]} is only {ahead}")
-        elif not self._held("least meter first", recorded == lead or tags.right > 0):
+        elif not self._held("least meter first", recorded == lead):
             self._fail("least meter first", f"{line.id} is recorded {units(recorded):g} ahead, not {units(lead):g}")
-        if not self._held("virtual time", lead >= 0 or tags.right > 0):
+        if not self._held("virtual time", lead >= -tags.right):
             self._fail("virtual time", f"dispatching {line.id} takes it {units(-lead):g} back")
 
     def _before_ended(self, line: cmd.Ended) -> None:
@@ -250,6 +257,8 @@ class Audit:
         if living is None:
             return
         request, finished = living.request, living.finished
+        if living.attempts and finished is None:
+            self.carry.settle(living, 0)
         wait = (living.dispatched if living.attempts else line.time) - request.arrival
         theirs = (line.tenant, line.estimate, line.charge, line.attempts, line.wait, line.total, line.upstream)
         mine = (living.tenant.id, living.estimate, living.charge, living.attempts, wait, line.time - request.arrival)
@@ -318,6 +327,7 @@ BEFORE: dict[type, Callable[[Audit, Any], None]] = {
     ev.Refused: Audit._before_refused,
     ev.Cancelled: Audit._before_cancelled,
     ev.Evicted: Audit._before_evicted,
+    ev.AttemptFailed: Audit._before_failed,
     ev.Finished: Audit._before_finished,
     ev.Reconfigured: Audit._before_reconfigured,
     ev.CalibrationChanged: Audit._before_calibration,

@@ -20,6 +20,7 @@ class Living:
         "epoch",
         "estimate",
         "finished",
+        "gone",
         "paired",
         "request",
         "state",
@@ -32,7 +33,7 @@ class Living:
         self.state = State.WAITING
         self.upstream = ""
         self.attempts = self.dispatched = self.estimate = self.charge = self.epoch = 0
-        self.contended = False
+        self.contended = self.gone = False
         self.finished: Finished | None = None
         self.paired: list[Any] = []
 
@@ -72,6 +73,12 @@ class Book:
 
     def served(self, living: Living) -> None:
         """Dispatched and charged for the first time. Its tenant may still be backlogged, or leave next."""
+
+    def placed(self, living: Living) -> None:
+        """It took a slot, at its first or at its second attempt."""
+
+    def released(self, living: Living) -> None:
+        """It gave its slot back."""
 
     def reweighted(self, tenant: Tenant) -> None:
         """Its weight changed."""

@@ -1,8 +1,12 @@
-"""What `forward` settlement owes and is owed, rebuilt from recorded estimates, charges and actual costs (design: the
-error of a finished request goes onto its tenant's next charges)."""
+"""What `forward` settlement owes and is owed, rebuilt from recorded estimates and charges.
 
-from fairq.core.commands import Ended
+The error of a request that is over (actual - estimate) goes onto its tenant's next charges.
+"""
+
+from collections import OrderedDict
+
 from fairq.core.number import TAG_BITS, fixed
+from fairq.core.settlement import CARRIES
 from fairq.ledger.book import Book, Living, Tenant
 from fairq.ledger.segment import Head
 from fairq.ledger.tags import Tags, policy_of
@@ -17,7 +21,7 @@ class Carry(Book):
 
     def __init__(self, tags: Tags) -> None:
         self.forward = self.tagged = False
-        self.carry: dict[str, int] = {}
+        self.carry: OrderedDict[str, int] = OrderedDict()
         self.epoch = self.largest = self.dropped = 0
         self._tags = tags
 
@@ -29,34 +33,32 @@ class Carry(Book):
         self.forward = head.setup.settlement == "forward"
         self.tagged = policy_of(head.setup.policy) == "sfq"
         settlement = head.state["settlement"]
-        self.carry = dict(settlement.get("carry", {}))
+        self.carry = OrderedDict(settlement.get("carry", ()))
         self.epoch = settlement.get("epoch", 0)
+
+    def settle(self, living: Living, actual: int) -> None:
+        """It is over. Call it before its tenant may join again: the error stands before the clipping."""
+        error = actual - living.estimate
+        if not self.forward:
+            return
+        if living.contended and living.epoch == self.epoch:
+            self._set(living.tenant.id, self.carry.get(living.tenant.id, 0) + error)
+        else:
+            self.dropped += abs(error)
 
     def joined(self, tenant: Tenant) -> None:
         carry = self.carry.get(tenant.id, 0)
         if carry < 0:
             unit = fixed(1 << TAG_BITS, tenant.above, tenant.below)
             lead = max((self._tags.lead(tenant) << TAG_BITS) // unit, 0) if self.tagged else 0
-            self.carry[tenant.id] = max(carry, -lead)
-            self.dropped += self.carry[tenant.id] - carry
+            self._set(tenant.id, max(carry, -lead))
+            self.dropped += max(carry, -lead) - carry
 
     def served(self, living: Living) -> None:
         living.epoch = self.epoch
         if self.forward:
             name = living.tenant.id
-            rest = living.estimate + self.carry.pop(name, 0) - living.charge
-            if rest:
-                self._set(name, rest)
-
-    def ended(self, living: Living, record: Ended) -> None:
-        if not self.forward or living.finished is None:
-            return
-        error = record.actual - living.estimate
-        if living.contended and living.epoch == self.epoch:
-            if error:
-                self._set(living.tenant.id, self.carry.get(living.tenant.id, 0) + error)
-        else:
-            self.dropped += abs(error)
+            self._set(name, living.estimate + self.carry.get(name, 0) - living.charge)
 
     def idled(self) -> None:
         if self.forward:
@@ -65,5 +67,9 @@ class Carry(Book):
             self.epoch += 1
 
     def _set(self, name: str, carry: int) -> None:
-        self.carry[name] = carry
-        self.largest = max(self.largest, abs(carry))
+        self.carry.pop(name, None)
+        if carry:
+            self.carry[name] = carry
+            self.largest = max(self.largest, abs(carry))
+            if len(self.carry) > CARRIES:
+                self.dropped += abs(self.carry.popitem(last=False)[1])

@@ -1,6 +1,6 @@
 """The tags of Start-time Fair Queueing, kept by the article's rules (section 8) from recorded order and charges alone.
 
-    dispatch of i    V = M_i, then M_i += charge / w_i
+    dispatch of i    V = M_i, then M_i += charge / w_i      (V stays where M_i lies behind it, on credit)
     i joins          M_i = max(M_i, V - credit)
     all queues empty V = max(V, max M)
 
@@ -99,9 +99,10 @@ class Tags(Book):
 
     def served(self, living: Living) -> None:
         tenant = living.tenant
-        self.virtual_time = self.meters.get(tenant.id, self.origin)
+        start = self.meters.get(tenant.id, self.origin)
         normalized = fixed(living.charge, tenant.above, tenant.below)
-        meter = self.virtual_time + normalized
+        meter = start + normalized
+        self.virtual_time = max(self.virtual_time, start)
         self.largest = max(self.largest, normalized)
         self.highest = max(self.highest, meter)
         if tenant.backlogged:

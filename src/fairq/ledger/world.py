@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from fairq.core import commands as cmd
 from fairq.core import events as ev
+from fairq.core.entry import Entry
 from fairq.core.job import Flow
 from fairq.core.lifecycle import State
 from fairq.core.lines import of_plain
 from fairq.core.placement import Upstream
-from fairq.core.roster import Entry
 from fairq.core.roster import Tenant as SavedTenant
 from fairq.ledger.book import Book, Living, Tenant
 from fairq.ledger.segment import AnyLine, Head
@@ -74,7 +74,7 @@ class World:
         living = self.living[request.id] = Living(request, tenant)
         living.state, living.upstream, living.attempts = entry.state, entry.upstream, entry.attempts
         living.dispatched, living.estimate, living.charge = entry.dispatched, entry.estimate.cost, entry.charge
-        living.contended, living.epoch = entry.contended, entry.epoch
+        living.contended, living.epoch, living.gone = entry.contended, entry.epoch, entry.gone
         if entry.state is State.WAITING:
             tenant.queue[request.id] = living
             self.waiting += 1
@@ -91,6 +91,13 @@ class World:
         if len(tenant.queue) == 1:
             self._judge(tenant)
 
+    def _cancelled(self, line: ev.Cancelled) -> None:
+        living = self.living.get(line.id)
+        if living is None:
+            self.complain("one outcome each", f"Cancelled of {line.id}, which has ended or never arrived")
+        elif living.state is State.RUNNING:
+            living.gone = True
+
     def _slot_freed(self, line: ev.SlotFreed) -> None:
         living = self._find(line.id, "SlotFreed", State.RUNNING)
         if living is not None:
@@ -100,7 +107,7 @@ class World:
     def _attempt_failed(self, line: ev.AttemptFailed) -> None:
         living = self._find(line.id, "AttemptFailed", State.RUNNING)
         if living is not None:
-            self._move(living.upstream, -1)
+            self._free(living)
             living.state = State.RETRYING
             self.retrying[line.id] = living
 
@@ -113,17 +120,19 @@ class World:
             living.finished = line
 
     def _upstream_changed(self, line: ev.UpstreamChanged) -> None:
-        upstream = self.upstreams.setdefault(line.upstream, Upstream(name=line.upstream, slots=0))
+        upstream = self.upstreams.get(line.upstream)
+        if upstream is None:  # one that comes back may still have requests
+            upstream = self.upstreams[line.upstream] = Upstream(name=line.upstream, slots=0)
+            running = (living.upstream for living in self.living.values() if living.state is State.RUNNING)
+            upstream.inflight = sum(name == line.upstream for name in running)
         before = max(upstream.free, 0)
         upstream.slots, upstream.healthy, upstream.draining = line.slots, line.healthy, line.draining
         self.free += max(upstream.free, 0) - before
 
     def _upstream_removed(self, line: ev.UpstreamRemoved) -> None:
-        upstream = self.upstreams.get(line.upstream)
+        upstream = self.upstreams.pop(line.upstream, None)
         if upstream is not None:
             self.free -= max(upstream.free, 0)
-            upstream.slots = 0
-            self._move(line.upstream, 0)
 
     def _paused(self, line: ev.Paused) -> None:
         tenant = self._tenant(line.tenant)
@@ -161,6 +170,8 @@ class World:
         living.state = State.RUNNING
         living.upstream, living.attempts = line.upstream, living.attempts + 1
         self._move(line.upstream, 1)
+        for book in self.books:
+            book.placed(living)
         if retry:
             self.retrying.pop(line.id, None)
             return
@@ -209,10 +220,15 @@ class World:
 
     def _release(self, living: Living) -> None:
         tenant = living.tenant
-        self._move(living.upstream, -1)
+        self._free(living)
         tenant.inflight -= 1
         self._judge(tenant)
         self._forget(tenant)
+
+    def _free(self, living: Living) -> None:
+        self._move(living.upstream, -1)
+        for book in self.books:
+            book.released(living)
 
     def _move(self, name: str, by: int) -> None:
         upstream = self.upstreams.get(name)
@@ -220,8 +236,6 @@ class World:
             before = max(upstream.free, 0)
             upstream.inflight += by
             self.free += max(upstream.free, 0) - before
-            if not upstream.slots and not upstream.inflight:
-                del self.upstreams[name]  # it was removed, and its last request is over
 
     def _judge(self, tenant: Tenant) -> None:
         """Is it backlogged now?"""
@@ -261,6 +275,7 @@ class World:
 EVENTS = frozenset(get_args(ev.AnyEvent))
 ACTIONS: dict[type, Callable[[World, Any], None]] = {
     ev.Admitted: World._admitted,
+    ev.Cancelled: World._cancelled,
     ev.SlotFreed: World._slot_freed,
     ev.AttemptFailed: World._attempt_failed,
     ev.Finished: World._finished,

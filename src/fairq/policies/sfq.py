@@ -52,7 +52,11 @@ class SFQ(FlowPolicy):
 
     def commit(self, decision: Decision, now: Time) -> None:
         if isinstance(decision, Pick):
-            self.virtual_time = self.meters[decision.job.flow]
+            meter = self.meters[decision.job.flow]
+            if (
+                meter > self.virtual_time
+            ):  # a flow on credit lies behind: following it, newcomers could lower V for ever
+                self.virtual_time = meter
         super().commit(decision, now)
 
     def charge(self, job: Job, amount: int, now: Time) -> None:
