@@ -53,9 +53,8 @@ class SFQ(FlowPolicy):
     def commit(self, decision: Decision, now: Time) -> None:
         if isinstance(decision, Pick):
             meter = self.meters[decision.job.flow]
-            if (
-                meter > self.virtual_time
-            ):  # a flow on credit lies behind: following it, newcomers could lower V for ever
+            # A flow on credit lies behind. V does not go back to it, or newcomers could lower V one after the other.
+            if meter > self.virtual_time:
                 self.virtual_time = meter
         super().commit(decision, now)
 
