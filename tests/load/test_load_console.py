@@ -60,7 +60,7 @@ async def test_the_report_has_charged_service_of_the_run(upstream: ScriptedUpstr
             console.enqueue(answer(json.loads(json.dumps(looked))))
         session = Session(Settings(trace=path, target=upstream.url, console=console.url, console_token="secret"))
         await session.run()
-        assert {request.target for request in console.requests} == {"/api/state"}
+        assert {request.target for request in console.requests} == {"/api/state?tenants=1000"}
         assert {request.header("authorization") for request in console.requests} == {"Bearer secret"}
     report = session.report()
     assert {line.tenant: line.charged for line in report.tenants} == {"a": 7, "b": 7}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Trace = Annotated[Path, typer.Argument(metavar="TRACE", help="Recorded traffic (see `fairq trace formats`).")]
 TargetUrl = Annotated[str, typer.Option(help="Address of an OpenAI-compatible server.")]
 ConsoleUrl = Annotated[str | None, typer.Option(help="Address of fairq's console: adds charged service.")]
-Token = Annotated[str | None, typer.Option(envvar="FAIRQ_ADMIN_TOKEN", help="The console's admin token.")]
+Token = Annotated[str | None, typer.Option(envvar="FAIRQ_CONSOLE_TOKEN", help="The console's admin token.")]
 TenantsBy = Annotated[
     str | None, typer.Option(metavar="RULE", help="Tenants of a trace without clients: one, hash:K or prefix:K.")
 ]

@@ -35,6 +35,8 @@ def show(report: Report) -> None:
             "Service: normalized, (alpha * prompt + beta * completion tokens) / weight.[/]",
             soft_wrap=True,
         )
+        for outcome, detail in report.details.items():
+            out.print(f"{outcome}, for example: {detail}", soft_wrap=True, markup=False)
         _show_fairness(out, report.fairness)
         if report.charged:
             _show_charged(out, report.charged)

@@ -50,6 +50,7 @@ class Report(Struct, frozen=True, kw_only=True):
 
     sent, planned   requests
     seconds         from the first request to the end of the last
+    details         by outcome, what one of its requests was told
     late            by how much requests were sent after their time (seconds)
     charged         what the console says; None without one
     """
@@ -66,6 +67,7 @@ class Report(Struct, frozen=True, kw_only=True):
     late: Summary | None
     tenants: list[TenantTally]
     total: TenantTally
+    details: dict[str, str]
     fairness: Fairness
     charged: Charged | None
 
@@ -184,6 +186,7 @@ class Session:
             late=summary(Fraction(result.late, 10**9) for result in results),
             tenants=sorted(tenants, key=lambda tenant: (-tenant.service, tenant.tenant)),
             total=tally("", results, Rates(rates.alpha, rates.beta)),
+            details={result.outcome: result.detail for result in results if result.detail},
             fairness=fairness(results, rates),
             charged=self.charged,
         )
