@@ -25,6 +25,7 @@ class Bounds(Struct, frozen=True):
 class Full(Enum):
     TENANT = "the queue of this tenant is full"
     TOTAL = "the queues are full"
+    NEVER = "the body is larger than the queue"
 
 
 class Holding(Struct):
@@ -51,6 +52,8 @@ class Admission:
         """The ids to evict so that a request of `size` bytes may wait (mostly none), or why it may not. Pure."""
         mine = self._holdings.get(tenant) or Holding()
         bounds = self.tenant_bounds(tenant)
+        if size > min(bounds.bytes, self.total.bytes):
+            return Full.NEVER
         if len(mine.jobs) >= bounds.requests or mine.bytes + size > bounds.bytes:
             return Full.TENANT
         if self.requests < self.total.requests and self.bytes + size <= self.total.bytes:

@@ -1,144 +1,161 @@
-"""One upstream of a pool, as the gateway talks to it: its connections, its credential, and whether it is well."""
+"""One upstream of a pool, as the gateway talks to it: its connections, its credential, its health, its models."""
 
 import asyncio
 import ssl
 from collections.abc import Callable
-from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
+
 from fairq.gateway.config import Config
-from fairq.gateway.config_sections import Health as HealthConfig
 from fairq.gateway.config_sections import Upstream as UpstreamConfig
+from fairq.gateway.health import Health
 from fairq.gateway.http1.client import Transfer, Upstream
 from fairq.gateway.http1.failure import Failure
 from fairq.gateway.http1.framing import Framing
 from fairq.gateway.tenants import not_forwarded
+from fairq.gateway.waiting import CallLater, Timer
 
-CallLater = Callable[[float, Callable[[], None]], Any]
-
-
-class Health:
-    """Out of rotation once `failures` in a row have failed, the last of them a probe; back at the first good probe.
-
-    A failing request counts, and asks for a probe at once; but it cannot take an upstream out alone: a request may
-    fail by its own fault. A probe passes with any answer below 500: servers without the probed path are alive too.
-    """
-
-    def __init__(
-        self, config: HealthConfig, changed: Callable[[bool], None], probe_now: Callable[[], None]
-    ) -> None:
-        self.config, self.well = config, True
-        self._changed, self._probe_now, self._failures = changed, probe_now, 0
-
-    def failed(self) -> None:
-        """A request failed without an answer."""
-        self._failures += 1
-        if self.well:
-            self._probe_now()
-
-    def answered(self, status: int) -> None:
-        """A request was answered."""
-        if self.well and status < 500:
-            self._failures = 0
-
-    def probed(self, well: bool) -> None:
-        self._failures = 0 if well else self._failures + 1
-        if self.well != well and (well or self._failures >= self.config.failures):
-            self.well = well
-            self._changed(well)
+MAX_ANSWER = 1 << 20  # bytes of an answer to our own questions
+MAX_MODELS = 1000
+LIST_EVERY = 60.0  # seconds
 
 
-class Probe:
-    """One GET of the health path."""
+class Get:
+    """One small question to an upstream. `then(status, body)` is called once, with status 0 when no whole answer
+    came in time."""
 
-    def __init__(self, backend: "Backend", call_later: CallLater) -> None:
-        self._health = backend.health
-        config = backend.config.health
-        headers = [(b"host", backend.host_header), *backend.credential]
-        self._transfer: Transfer | None = backend.client.send(b"GET", config.path.encode(), headers, b"", self)
-        self._timer = call_later(config.timeout, self._too_late)
-
-    def on_head(self, status: int, reason: bytes, headers: list[tuple[bytes, bytes]], framing: Framing) -> None:
-        self._timer.cancel()
-        self._health.probed(status < 500)
-
-    def on_data(self, data: bytes) -> None: ...
-
-    def on_end(self) -> None:
-        self._transfer = None
-
-    def on_fail(self, failure: Failure) -> None:
-        if not failure.started:
-            self._timer.cancel()
-            self._health.probed(False)
-        self._transfer = None
+    def __init__(self, backend: "Backend", path: str, seconds: float, then: Callable[[int, bytes], None]) -> None:
+        self._then, self._status, self._body = then, 0, b""
+        fields = [(b"host", backend.host_header), *backend.credential]
+        self._transfer: Transfer | None = backend.client.send(b"GET", path.encode(), fields, b"", self)
+        self._timer = backend.call_later(seconds, self._give_up)
 
     @property
     def over(self) -> bool:
         return self._transfer is None
 
-    def _too_late(self) -> None:
-        self.stop()
-        self._health.probed(False)
-
     def stop(self) -> None:
+        """Without an answer, and without a word to who asked."""
         self._timer.cancel()
         transfer, self._transfer = self._transfer, None
         if transfer is not None:
             transfer.abort()
 
+    def on_head(self, status: int, reason: bytes, headers: list[tuple[bytes, bytes]], framing: Framing) -> None:
+        self._status = status
+
+    def on_data(self, data: bytes) -> None:
+        self._body += data
+        if len(self._body) > MAX_ANSWER:
+            self._give_up()
+
+    def on_end(self) -> None:
+        self._timer.cancel()
+        self._transfer = None
+        self._then(self._status, self._body)
+
+    def on_fail(self, failure: Failure) -> None:
+        self._transfer = None
+        self._give_up()
+
+    def _give_up(self) -> None:
+        self.stop()
+        self._then(0, b"")
+
+
+class Listed(msgspec.Struct):
+    id: str
+
+
+class Listing(msgspec.Struct):
+    data: list[Listed]
+
 
 class Backend:
+    """
+    changed    called when it enters or leaves the rotation by its health
+    may_leave  may it leave for failing requests alone?
+    models     what it lists, as far as it was asked
+    """
+
     def __init__(
-        self, config: Config, upstream: UpstreamConfig, changed: Callable[[bool], None], call_later: CallLater
+        self,
+        config: Config,
+        upstream: UpstreamConfig,
+        call_later: CallLater,
+        changed: Callable[[], None],
+        may_leave: Callable[[], bool],
+        *,
+        lists_models: bool,
     ) -> None:
         self.config, self.name, self.model = upstream, upstream.label, upstream.model
+        self.call_later = call_later
         self.draining = False
+        self.models: tuple[str, ...] = ()
         url = urlsplit(upstream.url)
-        tls: ssl.SSLContext | None = None
-        if url.scheme == "https":
-            tls = ssl.create_default_context(cafile=str(upstream.ca) if upstream.ca else None)
-        port = url.port or (443 if tls else 80)
-        self.client = Upstream(url.hostname or "", port, tls=tls, limits=config.client_limits())
+        tls = ssl.create_default_context(cafile=upstream.ca) if url.scheme == "https" else None
+        self.client = Upstream(url.hostname or "", url.port or (443 if tls else 80), tls=tls)
         self.host_header = url.netloc.encode()
         self.credential: list[tuple[bytes, bytes]] = []
         if upstream.credential is not None:
             self.credential = [(b"authorization", b"Bearer " + upstream.credential.get_secret_value().encode())]
-        self.health = Health(upstream.health, changed, self._probe_soon)
-        self._call_later = call_later
-        self._probe: Probe | None = None
-        self._timer: Any = None
+        self.health = Health(upstream.health, changed, self._probe_soon, may_leave)
+        self._lists_models, self._listed_at = lists_models, -LIST_EVERY
+        self._probe: Get | None = None
+        self._listing: Get | None = None
+        self._timer: Timer | None = None
+        self._is_closing = False
         self.reconfigure(config)
 
     def reconfigure(self, config: Config) -> None:
         own = not_forwarded(config, own_credential=bool(self.credential))
         self.not_forwarded = own | {b"host", b"accept-encoding", b"x-request-id", b"content-encoding"}
+        self.client.limits = config.client_limits()
 
     def watch(self) -> None:
         """Probe now and then. The first probe is at once, so that a wrong address is known early."""
+        health = self.config.health
         if self._probe is None or self._probe.over:
-            self._probe = Probe(self, self._call_later)
-        self._timer = self._call_later(self.config.health.interval, self.watch)
-
-    def _probe_soon(self) -> None:
-        if self._timer is not None and (self._probe is None or self._probe.over):
-            self._timer.cancel()
-            self._timer = self._call_later(0, self.watch)
+            self._probe = Get(self, health.path, health.timeout, self._probed)
+        self._timer = self.call_later(health.interval, self.watch)
 
     async def retire(self) -> None:
-        """Out of rotation: closed when its last request has ended."""
+        """Out of rotation: closed when its last request has ended, or at `close`."""
         self._stop_watching()
-        while self.client.transfers:  # noqa: ASYNC110 - nobody is in a hurry
+        while self.client.transfers and not self._is_closing:  # noqa: ASYNC110 - nobody is in a hurry
             await asyncio.sleep(0.2)
         await self.client.close()
 
     async def close(self) -> None:
+        self._is_closing = True
         self._stop_watching()
         await self.client.close()
+
+    def _probed(self, status: int, body: bytes) -> None:
+        self.health.probed(status)
+        now = asyncio.get_running_loop().time()
+        if self._lists_models and self.health.well and now - self._listed_at >= LIST_EVERY:
+            self._listed_at = now
+            self._listing = Get(self, "/v1/models", self.config.health.timeout, self._list)
+
+    def _list(self, status: int, body: bytes) -> None:
+        """A server that does not list its models serves them all the same."""
+        try:
+            listed = msgspec.json.decode(body, type=Listing).data if status == 200 else []
+        except msgspec.DecodeError:
+            return
+        self.models = tuple(model.id for model in listed[:MAX_MODELS]) or self.models
+
+    def _probe_soon(self) -> None:
+        if self._timer is not None and (self._probe is None or self._probe.over):
+            self._timer.cancel()
+            self._timer = self.call_later(0, self.watch)
 
     def _stop_watching(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._probe is not None:
-            self._probe.stop()
+        for question in (self._probe, self._listing):
+            if question is not None:
+                question.stop()

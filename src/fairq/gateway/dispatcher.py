@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from fairq.core import events as ev
-from fairq.core.commands import Abort, Dispatch, Ended, Reject
+from fairq.core.commands import Abort, AnyCommand, Dispatch, Ended, Reject
 from fairq.core.job import Request
 from fairq.core.lifecycle import Outcome, State
 from fairq.core.lines import encode
@@ -64,6 +64,11 @@ class Dispatcher:
         self.calls[call.request.id] = call
         self.emit(ev.Admitted, request=call.request)
 
+    def evict(self, id_: str) -> None:
+        """It gives its place in the queue to another request, and nobody else can take that place from now on."""
+        self.admission.leave(id_)
+        self.emit(ev.Evicted, id=id_)
+
     def is_retrying(self, id_: str) -> bool:
         """Charged, but between two upstreams."""
         return id_ in self.scheduler.retries
@@ -95,30 +100,39 @@ class Dispatcher:
 
     def _handle(self, kind: type[ev.Event], fields: dict[str, Any]) -> None:
         scheduler = self.scheduler
+        if kind is ev.Evicted and not self._waits(fields["id"]):
+            return  # dispatched while this event waited its turn
         event: Any = kind(seq=scheduler.seq + 1, time=max(self._clock(), scheduler.now), **fields)
         commands = scheduler.handle(event)
         lines = [encode(event), *map(encode, commands)]
         lines.append(b"")
         self._record(b"\n".join(lines))
+        self._count_waiting(event, commands)
         for command in commands:
             match command:
                 case Dispatch():
-                    self.admission.leave(command.id)
                     self.calls[command.id].dispatch(command)
                 case Ended():
-                    self.admission.leave(command.id)
                     self.calls.pop(command.id).ended(command)
                 case Reject():
                     self.calls[command.id].reject(command.outcome)
                 case Abort():
                     self.calls[command.id].abort()
-        if kind is ev.Admitted:
-            self._note_waiting(event.request)
 
-    def _note_waiting(self, request: Request) -> None:
-        entry = self.scheduler.jobs.get(request.id)
-        if entry is not None and entry.state is State.WAITING:
-            self.admission.enter(request.flow, request.id, self.calls[request.id].size)
+    def _count_waiting(self, event: ev.Event, commands: list[AnyCommand]) -> None:
+        """Before anything is done: an answer may make a connection's next request arrive, which asks for admission."""
+        admission = self.admission
+        for command in commands:
+            if not isinstance(command, Abort):
+                admission.leave(command.id)
+        if isinstance(event, ev.Admitted):
+            id_ = event.request.id
+            if self._waits(id_):
+                admission.enter(event.request.flow, id_, self.calls[id_].size)
+
+    def _waits(self, id_: str) -> bool:
+        entry = self.scheduler.jobs.get(id_)
+        return entry is not None and entry.state is State.WAITING
 
     def _arm(self) -> None:
         """Keep one timer, for the earliest deadline. It is moved lazily: most deadlines never come."""

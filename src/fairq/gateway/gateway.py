@@ -2,29 +2,32 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 from itertools import count
 from typing import Protocol
 
 import msgspec
+from pydantic_core import PydanticCustomError
 
 from fairq.core import events as ev
 from fairq.core.commands import Ended
 from fairq.core.errors import ConfigError, UnknownName
 from fairq.core.lifecycle import Outcome
+from fairq.gateway import config_values, models
 from fairq.gateway.config import Config
+from fairq.gateway.config_names import is_tenant_id
 from fairq.gateway.config_reload import Change, changes
 from fairq.gateway.config_sections import Endpoint
 from fairq.gateway.dispatcher import Record
 from fairq.gateway.http1.exchange import Exchange
+from fairq.gateway.http1.headers import Headers
 from fairq.gateway.http1.server import Server
-from fairq.gateway.intake import BUILT_IN, Intake
+from fairq.gateway.intake import BUILT_IN, Intake, request_id
 from fairq.gateway.pool import Pool
 from fairq.gateway.replies import error_reply, protocol_error
-from fairq.gateway.tenants import AutoTenants, Identifier
+from fairq.gateway.tenants import AutoTenants, Identifier, Refusal
 
 JSON = [(b"content-type", b"application/json")]
-STARTED = 1_700_000_000  # `created` of a model is part of the format; what it says has no use here
+LAST_WORDS = 1.0  # seconds in which clients may take the error that ends their response when a drain is over
 
 
 class Recorder(Protocol):
@@ -61,7 +64,7 @@ class Gateway:
         self.config, self._recorder, self._log = config, recorder, log
         self.draining = False
         self.next_arrival = count(1).__next__
-        self._auto = AutoTenants(config.identity.max_auto_tenants, self._is_live, lambda tenant: None)
+        self._auto = AutoTenants(config.identity.max_auto_tenants, self._is_live, self._forget)
         self.identifier = Identifier(config, self._auto)
         self.pools: dict[str, Pool] = {}
         self._by_model: dict[str, Pool] = {}
@@ -76,27 +79,33 @@ class Gateway:
             self._recorder.open(made)
             made.start()
         self._adopt(self.config)
-        await self.server.start(self.config.listen.host, self.config.listen.port)
+        try:
+            await self.server.start(self.config.listen.host, self.config.listen.port)
+        except OSError:
+            await self.drain()
+            raise
 
     def __call__(self, exchange: Exchange) -> None:
         """A request's head is complete."""
         method, path = exchange.method, exchange.path
         extra = self._extra.get(path)
+        look = LOOKS.get(path) or (_model if path.startswith(models.PATH + "/") else None)
         allowed = b"POST" if path in BUILT_IN else extra.method.encode() if extra is not None else b"GET, HEAD"
-        look = LOOKS.get(path)
         if look is None and path not in BUILT_IN and extra is None:
-            headers, body = error_reply(404, f"{path} is not served here", code="unknown_path")
-            exchange.respond(404, headers, body)
+            self._answer(exchange, 404, *error_reply(404, f"{path[:256]} is not served here", code="unknown_path"))
         elif method == b"OPTIONS":
-            exchange.respond(204, [(b"allow", allowed + b", OPTIONS")], b"")
+            self._answer(exchange, 204, [(b"allow", allowed + b", OPTIONS")], b"")
         elif method not in allowed.split(b", "):
             headers, body = error_reply(405, f"{path} takes {allowed.decode()}", code="wrong_method")
-            exchange.respond(405, [*headers, (b"allow", allowed)], body)
+            self._answer(exchange, 405, [*headers, (b"allow", allowed)], body)
         elif look is not None:
-            status, body = look(self, exchange)
-            exchange.respond(status, JSON, body)
+            self._answer(exchange, *look(self, exchange))
         else:
-            Intake(self, exchange).begin(extra)
+            Intake(self, exchange, extra).begin()
+
+    @staticmethod
+    def _answer(exchange: Exchange, status: int, headers: Headers, body: bytes) -> None:
+        exchange.respond(status, [*headers, (b"x-request-id", request_id(exchange).encode())], body)
 
     def pool_for(self, model: str) -> Pool | None:
         return self._by_model.get(model) or self._by_model.get("*")
@@ -121,20 +130,28 @@ class Gateway:
         for change in different:
             if change.restart:
                 raise ConfigError(change.key, change.after, "cannot change while the gateway runs; restart it")
+        prepared = [self.pools[pool.name].prepare(config, pool) for pool in config.pools]
         self.config = config
+        self.server.limits = config.server_limits()
         self._auto.shrink(config.identity.max_auto_tenants)
-        for pool in config.pools:
-            self.pools[pool.name].reconfigure(config, pool)
+        for apply in prepared:
+            apply()
         self._adopt(config)
         return different
 
-    def set_weight(self, tenant: str, weight: Fraction) -> None:
-        if weight <= 0:
-            raise ConfigError("weight", str(weight), "must be greater than 0")
+    def set_weight(self, tenant: str, weight: object) -> None:
+        """`weight` as a configuration gives it: a number, or text such as "3/2". Raises ConfigError."""
+        self._check_tenant(tenant)
+        try:
+            exact = config_values.weight(weight)
+        except PydanticCustomError as error:
+            raise ConfigError("weight", str(weight)[:64], error.message()) from None
         for pool in self.pools.values():
-            pool.set_weight(tenant, weight)
+            pool.set_weight(tenant, exact)
 
     def pause(self, tenant: str, paused: bool) -> None:
+        """Raises ConfigError."""
+        self._check_tenant(tenant)
         for pool in self.pools.values():
             pool.pause(tenant, paused)
 
@@ -146,20 +163,18 @@ class Gateway:
         self.pools[pool].drain_upstream(upstream, draining)
 
     async def drain(self) -> None:
-        """SIGTERM: refuse what waits, let what runs end for `timeouts.drain`, then cut the rest."""
+        """SIGTERM: refuse what waits, let what runs end for `timeouts.drain`, then break off the rest."""
         self.draining = True
         for pool in self.pools.values():
             pool.drain()
         grace = self.config.timeouts.drain
-        ended = asyncio.create_task(self.server.drain(grace))
-        try:
-            async with asyncio.timeout(grace):
-                await asyncio.shield(ended)
-        except TimeoutError:
-            pass
+        ended = asyncio.create_task(self.server.drain(grace + LAST_WORDS))
+        await asyncio.wait([ended], timeout=grace)
+        for pool in self.pools.values():
+            pool.cut()
+        await ended
         for pool in self.pools.values():
             await pool.close()
-        await ended
         await self._recorder.close()
 
     # Building blocks
@@ -171,33 +186,61 @@ class Gateway:
     def _is_live(self, tenant: str) -> bool:
         return any(pool.dispatcher.is_live(tenant) for pool in self.pools.values())
 
+    def _forget(self, tenant: str) -> None:
+        for pool in self.pools.values():
+            pool.forget(tenant)
+
+    @staticmethod
+    def _check_tenant(tenant: str) -> None:
+        if not is_tenant_id(tenant):
+            raise ConfigError("tenant", tenant[:64], "is no tenant's id")
+
     def _logger(self, pool: str) -> Callable[[Ended], None]:
         return lambda record: self._log(pool, record)
 
 
-def _models(gateway: Gateway, exchange: Exchange) -> tuple[int, bytes]:
-    """The names that the configuration gives; a pool for "*" serves whatever its upstreams do."""
-    names = sorted(model for model in gateway._by_model if model != "*")
-    data = [{"id": name, "object": "model", "created": STARTED, "owned_by": "fairq"} for name in names]
-    return 200, msgspec.json.encode({"object": "list", "data": data})
+Answer = tuple[int, Headers, bytes]
 
 
-def _health(gateway: Gateway, exchange: Exchange) -> tuple[int, bytes]:
+def _models(gateway: Gateway, exchange: Exchange) -> Answer:
+    identity = gateway.identifier.identify(exchange.headers, exchange.peer[0])
+    if isinstance(identity, Refusal):
+        return _refusal(identity)
+    return 200, JSON, models.listing(models.allowed_models(gateway.pools.values(), identity.tenant))
+
+
+def _model(gateway: Gateway, exchange: Exchange) -> Answer:
+    identity = gateway.identifier.identify(exchange.headers, exchange.peer[0])
+    if isinstance(identity, Refusal):
+        return _refusal(identity)
+    name = models.asked_for(exchange.path)
+    if name in models.allowed_models(gateway.pools.values(), identity.tenant):
+        return 200, JSON, models.description(name)
+    message = f"the model {name[:256]!r} does not exist here"
+    return 404, *error_reply(404, message, code="model_not_found", param="model")
+
+
+def _refusal(refusal: Refusal) -> Answer:
+    headers, body = error_reply(refusal.status, refusal.message, outcome=refusal.outcome, code=refusal.code)
+    return refusal.status, [*headers, *refusal.headers], body
+
+
+def _health(gateway: Gateway, exchange: Exchange) -> Answer:
     """The process lives and answers."""
-    return 200, b'{"status":"ok"}'
+    return 200, JSON, b'{"status":"ok"}'
 
 
-def _ready(gateway: Gateway, exchange: Exchange) -> tuple[int, bytes]:
+def _ready(gateway: Gateway, exchange: Exchange) -> Answer:
     """Requests can be served: not draining, and every pool has an upstream in rotation."""
     dark = [name for name, pool in gateway.pools.items() if not pool.scheduler.is_lit()]
     if gateway.draining or dark:
         why = "draining" if gateway.draining else f"no healthy upstream in pool {', '.join(dark)}"
-        return 503, msgspec.json.encode({"status": "not ready", "reason": why})
-    return 200, b'{"status":"ready"}'
+        return 503, JSON, msgspec.json.encode({"status": "not ready", "reason": why})
+    return 200, JSON, b'{"status":"ready"}'
 
 
-LOOKS: dict[str, Callable[[Gateway, Exchange], tuple[int, bytes]]] = {
-    "/v1/models": _models,
+LOOKS: dict[str, Callable[[Gateway, Exchange], Answer]] = {
+    models.PATH: _models,
     "/health": _health,
     "/ready": _ready,
 }

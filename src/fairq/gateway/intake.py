@@ -5,10 +5,8 @@ Refusals are in the order of what they cost: the head is judged before a byte of
 
 import secrets
 import time
-from functools import partial
 from typing import TYPE_CHECKING
 
-from fairq.core import events as ev
 from fairq.core.job import Request
 from fairq.core.lifecycle import Outcome
 from fairq.gateway.admission import Full
@@ -42,20 +40,20 @@ def request_id(exchange: Exchange) -> str:
 class Intake:
     """Of one request. Ends with a `Call` in a pool's queue, or with a refusal that is answered and recorded."""
 
-    __slots__ = ("_exchange", "_gateway", "_id", "_tenant", "_wait", "arrival")
+    __slots__ = ("_exchange", "_extra", "_gateway", "_id", "_tenant", "_wait", "arrival")
 
-    def __init__(self, gateway: "Gateway", exchange: Exchange) -> None:
-        self._gateway, self._exchange = gateway, exchange
+    def __init__(self, gateway: "Gateway", exchange: Exchange, extra: Endpoint | None) -> None:
+        """`extra`: the configured endpoint, None for a built-in one."""
+        self._gateway, self._exchange, self._extra = gateway, exchange, extra
         self.arrival = time.monotonic_ns()
         self._id = request_id(exchange)
         self._tenant = ""
         self._wait = 0
 
-    def begin(self, extra: Endpoint | None) -> None:
-        """The head is complete. `extra` is the configured endpoint, None for a built-in one."""
+    def begin(self) -> None:
+        """The head is complete."""
         gateway, exchange = self._gateway, self._exchange
-        if gateway.draining:
-            self._refuse(Outcome.REFUSED_SHUTTING_DOWN, SENTENCES[Outcome.REFUSED_SHUTTING_DOWN], close=True)
+        if self._refuse_when_draining():
             return
         identity = gateway.identifier.identify(exchange.headers, exchange.peer[0])
         if isinstance(identity, Refusal):
@@ -72,97 +70,127 @@ class Intake:
             return
         self._wait = wait
         exchange.on_refused = self._body_refused
-        exchange.read_body(partial(self._on_body, extra), gateway.config.limits.body_bytes)
+        exchange.on_gone = self._gone
+        exchange.read_body(self._on_body, gateway.config.limits.body_bytes)
 
     def _read_wait(self) -> int | None:
         queue = self._gateway.config.queue
-        given = self._exchange.header(b"x-fairq-max-queue-wait")
-        if given is None:
+        given = self._exchange.values(b"x-fairq-max-queue-wait")
+        if not given:
             return int(queue.time_to_live * SECOND)
         try:
-            seconds = float(given)
+            [seconds] = map(float, given)
         except ValueError:
             return None
         return int(min(seconds, queue.max_time_to_live) * SECOND) if seconds >= 0 else None
 
     def _body_refused(self, status: int, reason: str) -> None:
         """The transport refuses the rest of the request (too large, too slow, malformed)."""
-        self._refuse(
-            Outcome.REFUSED_TOO_LARGE if status == 413 else Outcome.REFUSED_INVALID, reason, status=status, close=True
-        )
+        outcome = Outcome.REFUSED_TOO_LARGE if status == 413 else Outcome.REFUSED_INVALID
+        self._refuse(outcome, reason, status=status, close=True)
 
-    def _on_body(self, extra: Endpoint | None, body: bytes) -> None:
-        exchange = self._exchange
-        exchange.on_refused = None
+    def _gone(self) -> None:
+        """The client left before its request was complete."""
+        outcome = Outcome.CANCELLED_WAITING
+        self._gateway.refused(self._gateway.first_pool, self._id, self._tenant, outcome, outcome.status)
+
+    def _on_body(self, body: bytes) -> None:
+        self._exchange.on_refused = None
+        try:
+            call = self._judge(body)
+        except Exception:  # the server answers 500 and prints it; the request must not be without an end
+            outcome = Outcome.REFUSED_INVALID
+            self._exchange.on_gone = None
+            self._gateway.refused(self._gateway.first_pool, self._id, self._tenant, outcome, 500)
+            raise
+        if call is not None:
+            call.submit()
+
+    def _judge(self, body: bytes) -> Call | None:
+        gateway, extra = self._gateway, self._extra
+        if self._refuse_when_draining():
+            return None
         peeked: Peeked | None = None
-        model = ""
-        if extra is None or extra.cost != "fixed":
+        # A body that is a JSON object is always looked into: an engine may take it for one whatever its type says.
+        if extra is None or extra.cost != "fixed" or body.lstrip()[:1] == b"{":
             try:
-                peeked = peek(exchange.path if extra is None else "/v1/completions", body)
+                peeked = peek(self._exchange.path, body)
             except BadRequest as bad:
                 self._refuse(Outcome.REFUSED_INVALID, bad.message, code=bad.code, param=bad.param)
-                return
-            if peeked.remote_media and self._gateway.config.security.refuse_remote_images:
+                return None
+            if peeked.remote_media and gateway.config.security.refuse_remote_images:
                 rule = "images must be data: URLs here"
                 self._refuse(Outcome.REFUSED_INVALID, rule, code="remote_image", param="messages")
-                return
-            model = peeked.model
-        pool = self._gateway.pool_for(model)
+                return None
+        model = peeked.model if peeked is not None else ""
+        pool = gateway.pool_for(model)
         if pool is None:
             message = f"the model {model[:256]!r} does not exist here"
             self._refuse(Outcome.REFUSED_UNKNOWN_MODEL, message, code="model_not_found", param="model")
-            return
+            return None
         allowed = pool.terms(self._tenant).models
         if allowed is not None and model not in allowed:
             self._refuse(Outcome.REFUSED_FORBIDDEN, SENTENCES[Outcome.REFUSED_FORBIDDEN], pool=pool, param="model")
-            return
-        self._enter(pool, peeked, model, extra, body)
+            return None
+        return self._enter(pool, peeked, body)
 
-    def _enter(self, pool: Pool, peeked: Peeked | None, model: str, extra: Endpoint | None, body: bytes) -> None:
+    def _enter(self, pool: Pool, peeked: Peeked | None, body: bytes) -> Call | None:
         answer = pool.admission.ask(self._tenant, len(body))
         if isinstance(answer, Full):
-            self._refuse(Outcome.REFUSED_QUEUE_FULL, answer.value, pool=pool)
-            return
+            outcome = Outcome.REFUSED_TOO_LARGE if answer is Full.NEVER else Outcome.REFUSED_QUEUE_FULL
+            self._refuse(outcome, answer.value, pool=pool)
+            return None
         for id_ in answer:
-            pool.dispatcher.emit(ev.Evicted, id=id_)
+            pool.dispatcher.evict(id_)
         if self._id in pool.dispatcher.calls:
             self._id = secrets.token_hex(8)  # the client uses one id for two living requests
-        exchange = self._exchange
-        if exchange.closed:
-            return
-        request = self._describe(peeked, model, extra, len(body))
-        call = Call(pool, exchange, request, peeked, body)
+        request = self._describe(peeked, len(body))
+        streams = peeked is not None and peeked.stream
+        counts_tokens = self._extra is None or self._extra.cost == "tokens"
+        asks_usage = peeked is not None and streams and counts_tokens and not peeked.include_usage
+        call = Call(pool, self._exchange, request, peeked, body, asks_usage)
         comments = self._gateway.config.queue.waiting_comments
-        if comments and peeked is not None and peeked.stream:
-            call.comment_every(comments, pool.call_later)
-        pool.dispatcher.submit(call)
+        if comments and streams:
+            call.comment_every(comments)
+        return call
 
-    def _describe(self, peeked: Peeked | None, model: str, extra: Endpoint | None, size: int) -> Request:
-        gateway = self._gateway
-        fixed = extra.units if extra is not None and extra.cost == "fixed" else None
-        limit = peeked.limit if peeked is not None and (extra is None or extra.cost == "tokens") else 0
-        extra_tokens = text = 0
-        if peeked is not None:
-            # Where an extra endpoint keeps its text is not known here: then the whole body counts.
-            text = peeked.prompt_bytes or (0 if extra is None else size)
-            extra_tokens = TOKENS_PER_MESSAGE * peeked.messages + TOKENS_PER_IMAGE * peeked.images
+    def _describe(self, peeked: Peeked | None, size: int) -> Request:
+        gateway, extra = self._gateway, self._extra
+        units = extra.units if extra is not None and extra.cost == "fixed" else None
+        if peeked is None:
+            return Request(
+                id=self._id,
+                flow=self._tenant,
+                seq=gateway.next_arrival(),
+                arrival=self.arrival,
+                size=units,
+                expires=self.arrival + self._wait,
+            )
+        model = peeked.model
         return Request(
             id=self._id,
             flow=self._tenant,
             seq=gateway.next_arrival(),
             arrival=self.arrival,
-            size=fixed,
+            size=units,
             model=model,
             adapter=model if model in gateway.config.cost.multipliers.adapters else "",
-            tier=(peeked.service_tier or "") if peeked is not None else "",
-            input_bytes=text,
-            input_tokens=peeked.prompt_tokens if peeked is not None else None,
-            extra_tokens=extra_tokens,
-            output_limit=limit,
-            choices=peeked.choices if peeked is not None else 1,
-            prompts=peeked.prompts if peeked is not None else 1,
+            tier=peeked.service_tier or "",
+            # Where a further endpoint keeps its text is not known: then the whole body counts.
+            input_bytes=peeked.prompt_bytes if extra is None else size,
+            input_tokens=peeked.prompt_tokens,
+            extra_tokens=TOKENS_PER_MESSAGE * peeked.messages + TOKENS_PER_IMAGE * peeked.images,
+            output_limit=0 if extra is not None and extra.cost == "input" else peeked.limit,
+            choices=peeked.choices,
+            prompts=peeked.prompts,
             expires=self.arrival + self._wait,
         )
+
+    def _refuse_when_draining(self) -> bool:
+        outcome = Outcome.REFUSED_SHUTTING_DOWN
+        if self._gateway.draining:
+            self._refuse(outcome, SENTENCES[outcome], close=True)
+        return self._gateway.draining
 
     def _refuse(
         self,
@@ -179,6 +207,7 @@ class Intake:
         gateway = self._gateway
         pool = pool or gateway.first_pool
         status = status or outcome.status
+        self._exchange.on_gone = None
         gateway.refused(pool, self._id, self._tenant, outcome, status)
         retry_after = None if any(name == b"retry-after" for name, _ in headers) else pool.retry_after(outcome)
         ours, body = error_reply(status, message, outcome=outcome, code=code, param=param, retry_after=retry_after)

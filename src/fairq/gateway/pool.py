@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 from fairq import placements, policies
 from fairq.core import events as ev
@@ -21,6 +22,7 @@ from fairq.gateway.dispatcher import Dispatcher, Record
 from fairq.gateway.openai.rewrite import STEERING
 
 SECOND = 1_000_000_000
+MAX_DERIVED = 4096  # terms of tenants without an entry that are kept
 
 
 def setup_of(config: Config, pool: PoolConfig) -> Setup:
@@ -44,6 +46,7 @@ class Pool:
         self._loop = asyncio.get_running_loop()
         self.call_later = self._loop.call_later
         self._terms: Mapping[str, Terms] = {}
+        self._derived: dict[str, Terms] = {}
         self._adopt(config, pool)
         setup = setup_of(config, pool)
         scheduler = Scheduler(setup, policies.make(setup.policy), placements.make(setup.placement))
@@ -51,7 +54,7 @@ class Pool:
         self.admission = Admission(Bounds(queue.requests, queue.bytes), self._bounds, self.clock)
         self.dispatcher = Dispatcher(scheduler, self.admission, record, self.clock, self._call_at)
         self.backends: dict[str, Backend] = {}
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._leaving: dict[Backend, asyncio.Task[None]] = {}
 
     @property
     def scheduler(self) -> Scheduler:
@@ -59,11 +62,28 @@ class Pool:
 
     def start(self) -> None:
         """Upstreams join the rotation. Separate from making the pool, so that the ledger's head comes first."""
-        for upstream in self.config.upstreams:
-            self._add(upstream)
+        self._replace_backends(self._backends_of(self._config, self.config))
 
     def terms(self, tenant: str) -> Terms:
-        return self._terms.get(tenant) or self._config.default_terms(tenant)
+        """O(1): those of tenants without an entry are made once."""
+        found = self._terms.get(tenant) or self._derived.get(tenant)
+        if found is None:
+            if len(self._derived) >= MAX_DERIVED:
+                self._derived.clear()
+            found = self._derived[tenant] = self._config.default_terms(tenant)
+        return found
+
+    def forget(self, tenant: str) -> None:
+        self._derived.pop(tenant, None)
+
+    def models(self) -> Iterator[str]:
+        """The names it serves, as far as they are known: "*" stands for whatever its upstreams list."""
+        for name in self.config.models:
+            if name != "*":
+                yield name
+        if "*" in self.config.models:
+            for backend in self.backends.values():
+                yield from backend.models
 
     def retry_after(self, outcome: Outcome) -> int | None:
         """Seconds, where the outcome promises a Retry-After."""
@@ -73,13 +93,15 @@ class Pool:
             return 1
         return None
 
+    def report(self, error: Exception) -> None:
+        """An error of ours that must not spread. It is printed with its traceback."""
+        self._loop.call_exception_handler({"message": f"in pool {self.name}", "exception": error})
+
     # Changes from outside
-    def reconfigure(self, config: Config, pool: PoolConfig) -> None:
-        """A reload that was checked before. Nothing that waits or runs is lost."""
-        self._adopt(config, pool)
-        self.admission.total = Bounds(config.queue.requests, config.queue.bytes)
-        self._reconfigured("file")
-        self._replace_upstreams({upstream.label: upstream for upstream in pool.upstreams})
+    def prepare(self, config: Config, pool: PoolConfig) -> Callable[[], None]:
+        """Make ready for a configuration that was checked before: all that may fail fails here. The function that is
+        returned applies it; nothing that waits or runs is lost."""
+        return partial(self._reload, config, pool, self._backends_of(config, pool))
 
     def drain_upstream(self, name: str, draining: bool) -> None:
         backend = self.backends[name]
@@ -98,25 +120,35 @@ class Pool:
         """No more: what waits is refused, what runs may end."""
         self.dispatcher.emit(ev.Draining)
 
-    async def close(self) -> None:
+    def cut(self) -> None:
+        """What still runs has had its time."""
         for call in list(self.dispatcher.calls.values()):
             call.cut()
+
+    async def close(self) -> None:
         self.dispatcher.close()
-        for backend in self.backends.values():
-            await backend.close()
-        for task in self._leaving:
+        for task in self._leaving.values():
             task.cancel()
+        for backend in (*self.backends.values(), *self._leaving):
+            await backend.close()
 
     # Building blocks
     def _adopt(self, config: Config, pool: PoolConfig) -> None:
         self._config, self.config = config, pool
         self._terms = config.terms()
+        self._derived.clear()
         self.strip = STEERING - set(config.security.allow_fields)
         self.show_upstream = config.security.show_upstream
 
     def _bounds(self, tenant: str) -> Bounds:
         terms = self.terms(tenant)
         return Bounds(terms.queue_requests, terms.queue_bytes)
+
+    def _reload(self, config: Config, pool: PoolConfig, backends: dict[str, Backend]) -> None:
+        self._adopt(config, pool)
+        self.admission.total = Bounds(config.queue.requests, config.queue.bytes)
+        self._replace_backends(backends)
+        self._reconfigured("file")
 
     def _reconfigured(self, by: str) -> None:
         setup = setup_of(self._config, self.config)
@@ -129,27 +161,42 @@ class Pool:
             by=by,
         )
 
-    def _replace_upstreams(self, wanted: Mapping[str, UpstreamConfig]) -> None:
-        """An upstream that is gone or looks different is replaced; its running requests end where they run."""
-        for name, backend in list(self.backends.items()):
-            if backend.config == wanted.get(name):
+    # Upstreams
+    def _backends_of(self, config: Config, pool: PoolConfig) -> dict[str, Backend]:
+        """One for each upstream of `pool`: the present one where nothing has changed about it."""
+        present = ((upstream, self.backends.get(upstream.label)) for upstream in pool.upstreams)
+        return {
+            upstream.label: backend if backend and backend.config == upstream else self._make(config, pool, upstream)
+            for upstream, backend in present
+        }
+
+    def _make(self, config: Config, pool: PoolConfig, upstream: UpstreamConfig) -> Backend:
+        def tell() -> None:
+            self._tell(backend)
+
+        def may_leave() -> bool:
+            others = (other for other in self.backends.values() if other is not backend)
+            return any(other.health.well and not other.draining for other in others)
+
+        backend = Backend(config, upstream, self.call_later, tell, may_leave, lists_models="*" in pool.models)
+        return backend
+
+    def _replace_backends(self, wanted: dict[str, Backend]) -> None:
+        """All at once, and only then told: a request may be dispatched to any of them from the first word on. Running
+        requests of one that goes end where they run."""
+        before, self.backends = self.backends, wanted
+        for name, backend in before.items():
+            if wanted.get(name) is backend:
                 backend.reconfigure(self._config)
                 continue
-            del self.backends[name]
-            leaving = self._loop.create_task(backend.retire())
-            self._leaving.add(leaving)
-            leaving.add_done_callback(self._leaving.discard)
+            self._leaving[backend] = task = self._loop.create_task(backend.retire())
+            task.add_done_callback(lambda _, backend=backend: self._leaving.pop(backend, None))  # type: ignore[misc]
             if name not in wanted:
                 self.dispatcher.emit(ev.UpstreamRemoved, upstream=name)
-        for name, upstream in wanted.items():
-            if name not in self.backends:
-                self._add(upstream)
-
-    def _add(self, upstream: UpstreamConfig) -> None:
-        backend = Backend(self._config, upstream, lambda _: self._tell(backend), self._loop.call_later)
-        self.backends[backend.name] = backend
-        self._tell(backend)
-        backend.watch()
+        for name, backend in wanted.items():
+            if before.get(name) is not backend:
+                self._tell(backend)
+                backend.watch()
 
     def _tell(self, backend: Backend) -> None:
         self.dispatcher.emit(

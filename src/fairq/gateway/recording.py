@@ -32,7 +32,7 @@ class Recorder:
         self._config, self._complain, self._send = config, complain, send
         self._writers: dict[str, Writer] = {}
         self._loop = asyncio.get_running_loop()
-        self._due = False
+        self._due: asyncio.Handle | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     def open(self, pool: Pool) -> None:
@@ -55,20 +55,21 @@ class Recorder:
 
         def record(lines: bytes) -> None:
             writers[pool].append(lines)
-            if not self._due:
-                self._due = True
-                self._loop.call_soon(self._flush)
+            if self._due is None:
+                self._due = self._loop.call_soon(self._flush)
 
         return record
 
     async def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        for writer in self._writers.values():
+        for handle in (self._timer, self._due):
+            if handle is not None:
+                handle.cancel()
+        while self._writers:
+            _, writer = self._writers.popitem()
             writer.close(time.monotonic_ns())
 
     def _flush(self) -> None:
-        self._due = False
+        self._due = None
         now = time.monotonic_ns()
         for writer in self._writers.values():
             writer.flush(now)

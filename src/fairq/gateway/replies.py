@@ -23,6 +23,11 @@ STREAM = [(b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
 """Headers of every event stream: proxies must not hold it back."""
 
 
+def named(outcome: Outcome) -> tuple[bytes, bytes]:
+    """The header that tells a client, or its operator, how the request ended."""
+    return b"x-fairq-outcome", outcome.value.encode()
+
+
 def error_reply(
     status: int,
     message: str,
@@ -35,7 +40,7 @@ def error_reply(
     """(headers, body) of an error. The body is OpenAI's, so that every client library can read it."""
     headers: list[tuple[bytes, bytes]] = [(b"content-type", b"application/json")]
     if outcome is not None:
-        headers.append((b"x-fairq-outcome", outcome.value.encode()))
+        headers.append(named(outcome))
     if retry_after is not None:
         headers.append((b"retry-after", b"%d" % retry_after))
     kind = KINDS.get(status, "api_error" if status < 500 else "server_error")

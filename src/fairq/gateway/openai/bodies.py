@@ -77,6 +77,12 @@ class Completion(Generation, kw_only=True):
     suffix: str | None = None
 
 
+class Other(Generation, kw_only=True):
+    """Of a path that only the configuration knows."""
+
+    model: str = ""
+
+
 class Embedding(Body, kw_only=True):
     input: str | list[str | int | Tokens] | None = None
     messages: list[Message] | None = None

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import DecodeError, Raw, Struct, ValidationError
 from msgspec.json import Decoder, Encoder
 
-from fairq.gateway.openai.bodies import Chat, Completion, Embedding, Generation, Link, Message
+from fairq.gateway.openai.bodies import Chat, Completion, Embedding, Generation, Link, Message, Other
 from fairq.gateway.openai.errors import BadRequest
 
 
@@ -65,8 +65,8 @@ TEXT_PARTS = frozenset({"text", "input_text", "output_text", "refusal", "thinkin
 
 
 def peek(path: str, body: bytes) -> Peeked:
-    """Read a request body for one of `ENDPOINTS`. Raises BadRequest; KeyError for another path."""
-    decode, look = ENDPOINTS[path]
+    """Read the request body of a path: one of `ENDPOINTS`, else only what all of them share. Raises BadRequest."""
+    decode, look = ENDPOINTS.get(path, OTHER)
     try:
         if not body.isascii():
             body.decode()
@@ -241,9 +241,15 @@ def _read_prompts(given: str | list[str | int | list[int]] | None, param: str) -
     raise BadRequest(f"{param} {rule}", param, "invalid_value")
 
 
+def _other(asked: Other, found: dict[str, Raw]) -> Peeked:
+    """Where such a body keeps its text is not known."""
+    return _generation(asked, found, 1, 0, None, 0, 0, False)
+
+
 Look = Callable[[Any, dict[str, Raw]], Peeked]
 ENDPOINTS: dict[str, tuple[Callable[[bytes], Any], Look]] = {
     "/v1/chat/completions": (Decoder(Chat).decode, _chat),
     "/v1/completions": (Decoder(Completion).decode, _completion),
     "/v1/embeddings": (Decoder(Embedding).decode, _embedding),
 }
+OTHER = (Decoder(Other).decode, _other)

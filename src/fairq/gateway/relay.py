@@ -1,0 +1,68 @@
+"""The body of one response on its way: read beside, and passed on but for the usage that its client did not ask for."""
+
+from fairq.core.cost import Source, Usage
+from fairq.gateway.openai.scan import BodyReader, UsageScanner
+from fairq.gateway.openai.strip import UsageStripper
+
+
+class Relay:
+    """
+    choices      answers asked for per prompt
+    streams      it is a stream of events
+    first, last  when the first and the last bytes came, ns; 0: none did
+    """
+
+    __slots__ = ("_reader", "_stripper", "_whole", "first", "last", "streams")
+
+    def __init__(self, choices: int, streams: bool, strip_usage: bool) -> None:
+        self.streams = streams
+        self.first = self.last = 0
+        self._reader: UsageScanner | BodyReader = UsageScanner(choices) if streams else BodyReader(choices)
+        self._stripper = UsageStripper() if streams and strip_usage else None
+        self._whole = False
+
+    @property
+    def keeps_length(self) -> bool:
+        """Whether as many bytes go out as come in."""
+        return self._stripper is None
+
+    def feed(self, data: bytes, now: int) -> bytes:
+        """What to pass on."""
+        if not self.first:
+            self.first = now
+        self.last = now
+        self._reader.feed(data)
+        return data if self._stripper is None else self._stripper.feed(data)
+
+    def finish(self) -> bytes:
+        """The body is whole. What is left to pass on."""
+        self._whole = True
+        self._reader.finish()
+        return b"" if self._stripper is None else self._stripper.finish()
+
+    @property
+    def failed(self) -> bool:
+        """Has the upstream said, in an event, that it failed?"""
+        return self.streams and self._reader.error is not None
+
+    @property
+    def inside_event(self) -> bool:
+        return isinstance(self._reader, UsageScanner) and self._reader.inside_event
+
+    def settle(self) -> None:
+        """Nothing more comes, whole or not: what is there is all that will be known."""
+        if not self._whole:
+            self._whole = True
+            self._reader.finish()
+
+    @property
+    def finish_reason(self) -> str:
+        return self._reader.finish_reason or ""
+
+    def usage(self, inputs: int, outputs: int) -> Usage:
+        """As the upstream reported it; else counted, of a stream; else as it was estimated: how far an engine got with
+        an answer that did not come is not known."""
+        reader = self._reader
+        if reader.usage is not None:
+            return reader.usage
+        return Usage(inputs, reader.chunks if isinstance(reader, UsageScanner) else outputs, 0, Source.COUNTED)
