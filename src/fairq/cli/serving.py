@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import socket
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -117,17 +118,18 @@ class Serving:
             if control is not None:
                 control.send(pool, lines)
 
+        listener = self._listen_for_console()
         recorder = Recorder(config, complain, send)
         self.gateway = gateway = Gateway(config, recorder, log)
         await gateway.start()
         control = Control(gateway, self._reload)
         with tempfile.TemporaryDirectory(prefix="fairq-") as folder:
-            socket = _socket_path(config.ledger.dir, Path(folder))
-            await control.start(socket)
-            console = self._console(socket)
+            path = _socket_path(config.ledger.dir, Path(folder))
+            await control.start(path)
+            console = self._console(path, listener) if listener is not None else None
             if console is not None:
                 console.start()
-            self._greet()
+            self._greet(listener)
             await self.stopping.wait()
             complain("draining; a second signal ends it at once")
             loop = asyncio.get_running_loop()
@@ -137,7 +139,7 @@ class Serving:
             await control.close()
             if console is not None:
                 await console.stop()
-            socket.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
 
     async def _start_engines(self) -> None:
         self.engines = engines = await start_engines(EngineSettings(count=SIMULATED_SERVERS))
@@ -145,17 +147,26 @@ class Serving:
         pools = tuple(pool.model_copy(update={"models": (engines.model, "*")}) for pool in quick.pools)
         self.config = self.options.over(self.config.model_copy(update={"pools": pools}))
 
-    def _console(self, socket: Path) -> Child | None:
+    def _listen_for_console(self) -> socket.socket | None:
+        """The console's port is ours, so that it is known, and the same when the console dies and comes back."""
         console = self.config.console
         if not console.enabled:
             return None
-        environ = dict(os.environ)
-        environ.pop("FAIRQ_CONSOLE_TOKEN", None)
+        try:
+            family = socket.getaddrinfo(console.host, console.port, type=socket.SOCK_STREAM)[0][0]
+            return socket.create_server((console.host, console.port), family=family, backlog=128)
+        except OSError as error:
+            raise ConfigError("console.port", console.port, f"{console.host}: {error.strerror or error}") from None
+
+    def _console(self, control: Path, listener: socket.socket) -> Child:
+        console = self.config.console
+        environ = dict(os.environ)  # whose FAIRQ_CONSOLE_TOKEN counts where the configuration gives no token
         if console.admin_token is not None:
             environ["FAIRQ_CONSOLE_TOKEN"] = console.admin_token.get_secret_value()
         hosts = [option for host in console.hosts for option in ("--allow-host", host)]
-        command = ["-m", "fairq.console", "--socket", str(socket), "--host", console.host]
-        return Child([*command, "--port", str(console.port), *hosts], environ, complain)
+        command = ["-m", "fairq.console", "--socket", str(control), "--host", console.host]
+        command += ["--fd", str(listener.fileno()), *hosts]
+        return Child(command, environ, complain, [listener.fileno()])
 
     def _reload(self) -> list[str]:
         """Read the file again and apply it as a whole. Raises FairqError; then nothing has changed."""
@@ -177,7 +188,7 @@ class Serving:
         else:
             complain(f"reloaded: {'; '.join(changed) or 'nothing has changed'}")
 
-    def _greet(self) -> None:
+    def _greet(self, console: socket.socket | None) -> None:
         """What is where, and what to type next."""
         config, host = self.config, self.config.listen.host
         api = f"http://{_shown(host)}:{self.gateway.server.port}"
@@ -190,8 +201,8 @@ class Serving:
             names = ", ".join(upstream.label for upstream in pool.upstreams) or "no upstream yet"
             lines.append(f"  pool {pool.name}: {pool.policy}, {pool.settlement}; {slots} slots on {names}")
         lines.append(f"  ledger: {config.ledger.dir}")
-        if config.console.enabled:
-            lines.append(f"  console: http://{_shown(config.console.host)}:{config.console.port}")
+        if console is not None:
+            lines.append(f"  console: http://{_shown(config.console.host)}:{console.getsockname()[1]}")
         body = f'{{"model": "{model}", "messages": [{{"role": "user", "content": "Hello"}}], "max_tokens": 20}}'
         lines += ["Try:", f"  curl {api}/v1/chat/completions -H 'content-type: application/json' -d '{body}'"]
         lines.append(f"  fairq audit {config.ledger.dir}")

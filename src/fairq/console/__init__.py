@@ -1,0 +1,1 @@
+"""The second process: it folds the ledger stream into metrics, a JSON API and a status page, and sends orders back."""

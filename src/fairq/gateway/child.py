@@ -17,7 +17,10 @@ class Child:
         command: Sequence[str],
         environ: Mapping[str, str],
         complain: Callable[[str], None],
+        files: Sequence[int] = (),
     ) -> None:
+        """`files`: descriptors that it inherits, each time it is started."""
+        self._files = files
         self._command, self._environ, self._complain = command, environ, complain
         self._task: asyncio.Task[None] | None = None
         self.process: asyncio.subprocess.Process | None = None
@@ -50,6 +53,7 @@ class Child:
                 *self._command,
                 stdin=asyncio.subprocess.PIPE,
                 env=dict(self._environ),
+                pass_fds=self._files,
                 start_new_session=True,  # Ctrl-C is for the gateway, which stops its children itself
             )
             status = await self.process.wait()

@@ -7,6 +7,7 @@ A console that does not read is cut off, never waited for; it comes back and get
 """
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -49,13 +50,32 @@ class Reload(Order, tag="reload"):
     """Read the configuration file again."""
 
 
+class AskAbout(Order, tag="about"):
+    """Who is there? The answer comes after the heads of all pools."""
+
+
+class Address(msgspec.Struct):
+    pool: str
+    name: str
+    url: str
+
+
+class About(msgspec.Struct):
+    """`ledger`: its directory, absolute."""
+
+    pid: int
+    ledger: str
+    upstreams: list[Address]
+
+
 class Reply(msgspec.Struct, omit_defaults=True):
     id: int
     error: str = ""
     changed: list[str] = []
+    about: About | None = None
 
 
-decode_order = msgspec.json.Decoder(Weight | Pause | DrainUpstream | Reload).decode
+decode_order = msgspec.json.Decoder(Weight | Pause | DrainUpstream | Reload | AskAbout).decode
 
 
 class Control:
@@ -112,6 +132,14 @@ class Control:
             config=self._gateway.config.hash(),
         )
 
+    def _about(self) -> About:
+        pools = self._gateway.pools.values()
+        return About(
+            os.getpid(),
+            str(self._gateway.config.ledger.dir.absolute()),
+            [Address(pool.name, name, backend.config.url) for pool in pools for name, backend in pool.backends.items()],
+        )
+
     def _obey(self, line: bytes) -> Reply:
         id_ = 0
         try:
@@ -126,6 +154,8 @@ class Control:
                     self._gateway.drain_upstream(order.pool, order.upstream, order.draining)
                 case Reload():
                     return Reply(id_, changed=self._reload())
+                case AskAbout():
+                    return Reply(id_, about=self._about())
         except (FairqError, msgspec.DecodeError) as error:
             return Reply(id_, error=str(error))
         return Reply(id_)

@@ -1,0 +1,319 @@
+"""The console's HTTP application: routes, bodies, errors. Who may ask is `guard`'s part."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from fairq.console import events, views
+from fairq.console.guard import MAX_BODY, Access, Guard, Refusal
+from fairq.console.heaviest import OTHER
+from fairq.console.link import Link, Unavailable
+from fairq.console.live import Live
+from fairq.console.metrics import snapshot
+from fairq.console.openapi import document
+from fairq.console.page import page
+from fairq.core.lines import encode
+from fairq.ledger.explain import explain
+from fairq.ledger.reader import pools_in
+from fairq.ledger.segment import LedgerError
+from fairq.ledger.words import sentences
+
+SHOWN_TENANTS, MOST_TENANTS = 100, 10_000
+MAX_READERS = 64  # of the event stream
+FOLD_SECONDS = 2.0  # how long the answer to a change waits until the change is seen in the ledger stream
+WEIGHT = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,9}|/[0-9]{1,12})?")
+LEAST_WEIGHT, MOST_WEIGHT = Fraction(1, 10**9), 10**12
+STATIC = Path(__file__).parent / "static"
+TENANT = re.compile(r"[A-Za-z0-9._@:+/-]{1,128}")
+
+
+class TenantPatch(Struct, forbid_unknown_fields=True):
+    """`weight`: a positive number, 3, 1.5 or "3/2". Both last until the next reload of the configuration."""
+
+    weight: int | float | str | UnsetType = UNSET
+    paused: bool | UnsetType = UNSET
+
+
+class UpstreamPatch(Struct, forbid_unknown_fields=True):
+    """`draining`: true sends no more requests there; running ones end as they do."""
+
+    draining: bool
+
+
+class Console:
+    """
+    closing  set when the process ends: streams end with it
+    ledger   its directory; None asks the data plane
+    """
+
+    def __init__(self, live: Live, link: Link, access: Access, ledger: Path | None = None) -> None:
+        self.live, self.link, self.access = live, link, access
+        self.closing = asyncio.Event()
+        self._ledger = ledger
+        self._readers = 0
+        self._rendering, self._explaining = asyncio.Lock(), asyncio.Lock()
+
+    def app(self) -> Guard:
+        routes = [
+            Route("/", self.page),
+            Route("/static/{name}", self.static),
+            Route("/health", self.health),
+            Route("/metrics", self.metrics),
+            Route("/api/openapi.json", self.openapi),
+            Route("/api/state", self.state),
+            Route("/api/tenants", self.tenants),
+            Route("/api/tenants/{id:path}", self.tenant, methods=["GET"]),
+            Route("/api/tenants/{id:path}", self.change_tenant, methods=["PATCH"]),
+            Route("/api/upstreams", self.upstreams),
+            Route("/api/upstreams/{name:path}", self.change_upstream, methods=["PATCH"]),
+            Route("/api/reload", self.reload, methods=["POST"]),
+            Route("/api/explain/{id:path}", self.explain),
+            Route("/api/events", self.events),
+        ]
+        handlers: dict[Any, Callable[[Request, Exception], Response | Awaitable[Response]]] = {
+            Refusal: _refused,
+            HTTPException: _no_such_thing,
+            Unavailable: _unavailable,
+            Exception: _broken,
+        }
+        return Guard(Starlette(routes=routes, exception_handlers=handlers), self.access)
+
+    # Reading
+    async def page(self, request: Request) -> Response:
+        decisions = {name: list(pool.decisions) for name, pool in self.live.pools.items()}
+        return Response(page(views.state_of(self.live, SHOWN_TENANTS), decisions), media_type="text/html")
+
+    async def static(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in {path.name for path in STATIC.iterdir()}:
+            raise HTTPException(404)
+        return FileResponse(STATIC / name)
+
+    async def health(self, request: Request) -> Response:
+        return _json(views.Health("ok", self.live.connected))
+
+    async def metrics(self, request: Request) -> Response:
+        render, content_type = choose_encoder(request.headers.get("accept", ""))
+        async with self._rendering:
+            registry = CollectorRegistry()
+            registry.register(snapshot(self.live))
+            text = await asyncio.to_thread(render, registry)
+        return Response(text, headers={"content-type": content_type})
+
+    async def openapi(self, request: Request) -> Response:
+        return _json(document())
+
+    async def state(self, request: Request) -> Response:
+        most = _number(request, "tenants", SHOWN_TENANTS, 0, MOST_TENANTS)
+        return _json(views.state_of(self.live, int(most)))
+
+    async def tenants(self, request: Request) -> Response:
+        most = _number(request, "limit", MOST_TENANTS, 1, MOST_TENANTS)
+        return _json(views.Tenants(views.everywhere(self.live)[: int(most)]))
+
+    async def tenant(self, request: Request) -> Response:
+        return _json(views.Tenants(self._known_tenant(request.path_params["id"])))
+
+    async def upstreams(self, request: Request) -> Response:
+        every = [view for name, pool in self.live.pools.items() for view in views.upstream_views(self.live, name, pool)]
+        return _json(views.Upstreams(every))
+
+    async def events(self, request: Request) -> Response:
+        kinds = frozenset(events.KINDS.values())
+        if (asked := request.query_params.get("kinds")) is not None:
+            kinds &= (given := frozenset(asked.split(",")))
+            if given - kinds:
+                raise Refusal(400, "wrong_query", f"kinds must be some of {', '.join(sorted(events.KINDS.values()))}")
+        every = _number(request, "summary", 1.0, 0, 3600)
+        position = self.live.ring.position(request.headers.get("last-event-id"))
+        if self._readers >= MAX_READERS:
+            raise Refusal(503, "too_many_readers", f"{MAX_READERS} read the events already", ((b"retry-after", b"5"),))
+        lines = events.stream(
+            self.live.ring,
+            position,
+            kinds=kinds,
+            tenant=request.query_params.get("tenant"),
+            summary=self._summary,
+            every=every,
+            closing=self.closing,
+        )
+        self._readers += 1
+
+        async def counted() -> Any:
+            try:
+                async for line in lines:
+                    yield line
+            finally:
+                self._readers -= 1
+
+        return StreamingResponse(counted(), media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+
+    async def explain(self, request: Request) -> Response:
+        id_ = request.path_params["id"]
+        folder = self._ledger or (Path(self.link.about.ledger) if self.link.about else None)
+        if folder is None:
+            raise Refusal(503, "no_ledger", "the ledger's directory is not known until the data plane has connected")
+        async with self._explaining:
+            try:
+                found = await asyncio.to_thread(_explained, folder, id_)
+            except LedgerError as error:
+                raise Refusal(500, "ledger", str(error)) from None
+        if found is None:
+            raise Refusal(404, "unknown_request", f"the ledger knows no request {id_}")
+        return _json(found)
+
+    # Changing
+    async def change_tenant(self, request: Request) -> Response:
+        id_ = request.path_params["id"]
+        patch = await _body(request, TenantPatch)
+        weight = None if patch.weight is UNSET else _weight(patch.weight)
+        if weight is None and patch.paused is UNSET:
+            raise Refusal(400, "wrong_body", "say what to change: weight, paused")
+        self._known_tenant(id_)
+        if weight is not None:
+            await self._order("weight", tenant=id_, weight=str(weight))
+        if patch.paused is not UNSET:
+            await self._order("pause", tenant=id_, paused=patch.paused)
+
+        def seen() -> bool:
+            found = self._find_tenant(id_)
+            return all(
+                (weight is None or each.weight == str(weight)) and patch.paused in (UNSET, each.paused)
+                for each in found
+            )
+
+        await self.live.until(seen, FOLD_SECONDS)
+        return _json(views.Tenants(self._find_tenant(id_)))
+
+    async def change_upstream(self, request: Request) -> Response:
+        patch = await _body(request, UpstreamPatch)
+        pool_name, name = self._known_upstream(request.path_params["name"])
+        await self._order("drain", pool=pool_name, upstream=name, draining=patch.draining)
+
+        def seen() -> bool:
+            upstream = self.live.pools[pool_name].world.upstreams.get(name)
+            return upstream is None or upstream.draining is patch.draining
+
+        await self.live.until(seen, FOLD_SECONDS)
+        every = views.upstream_views(self.live, pool_name, self.live.pools[pool_name])
+        return _json(views.Upstreams([view for view in every if view.name == name]))
+
+    async def reload(self, request: Request) -> Response:
+        reply = await self._order("reload")
+        return _json(views.Reloaded(reply))
+
+    async def _order(self, do: str, **fields: Any) -> list[str]:
+        reply = await self.link.order(do, **fields)
+        if reply.error:
+            raise Refusal(400, "refused", reply.error)
+        return reply.changed
+
+    # Building blocks
+    def _find_tenant(self, id_: str) -> list[views.TenantView]:
+        return views.everywhere(self.live, id_)
+
+    def _known_tenant(self, id_: str) -> list[views.TenantView]:
+        found = self._find_tenant(id_) if id_ != OTHER and TENANT.fullmatch(id_) else []
+        if not found:
+            raise Refusal(404, "unknown_tenant", f"no tenant {id_[:128]!r} is configured or has been seen lately")
+        return found
+
+    def _known_upstream(self, path: str) -> tuple[str, str]:
+        """(pool, upstream) in POOL/NAME; both may contain slashes."""
+        for pool_name, pool in self.live.pools.items():
+            name = path.removeprefix(pool_name + "/")
+            if name != path and name in pool.world.upstreams:
+                return pool_name, name
+        raise Refusal(404, "unknown_upstream", f"no upstream {path[:256]!r}; the path is POOL/NAME")
+
+    def _summary(self) -> bytes:
+        return encode(views.summary_of(self.live))
+
+
+def _explained(folder: Path, id_: str) -> views.Explained | None:
+    for pool in pools_in(folder):
+        try:
+            found = explain(pool, id_)
+        except LedgerError as error:
+            if f"no request {id_}" not in str(error):
+                raise
+        else:
+            return views.Explained(list(sentences(found)), found)
+    return None
+
+
+def _json(value: object, status: int = 200) -> Response:
+    return Response(encode(value), status, media_type="application/json")
+
+
+async def _body(request: Request, kind: type[Any]) -> Any:
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise Refusal(415, "wrong_type", "the body must be application/json")
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BODY:
+            raise Refusal(413, "too_large", f"a body may have {MAX_BODY} bytes")
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.DecodeError as error:
+        raise Refusal(400, "wrong_body", str(error)) from None
+
+
+def _weight(given: int | float | str) -> Fraction:
+    try:
+        # Digits are counted first: 1e-999999999 is a short text, and a rational that fills the memory.
+        exact = Fraction(given) if isinstance(given, str) and WEIGHT.fullmatch(given) else None
+        weight = exact if isinstance(given, str) else Fraction(str(given))
+    except ZeroDivisionError:
+        weight = None
+    if weight is None or not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
+        raise Refusal(400, "wrong_weight", f'weight = {str(given)[:40]}: must be a positive number: 3, 1.5 or "3/2"')
+    return weight
+
+
+def _number(request: Request, name: str, default: float, least: float, most: float) -> float:
+    text = request.query_params.get(name)
+    try:
+        value = default if text is None else float(text)
+    except ValueError:
+        value = least - 1
+    if not least <= value <= most:
+        raise Refusal(400, "wrong_query", f"{name} must be a number from {least:g} to {most:g}")
+    return value
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)
+    headers = {name.decode(): value.decode() for name, value in error.headers}
+    return Response(error.body, error.status, headers, media_type="application/json")
+
+
+def _no_such_thing(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    failure = views.Failure(views.Problem("http", str(error.detail)))
+    return Response(encode(failure), error.status_code, error.headers, media_type="application/json")
+
+
+def _unavailable(request: Request, error: Exception) -> Response:
+    failure = views.Failure(views.Problem("disconnected", str(error)))
+    return Response(encode(failure), 503, {"retry-after": "1"}, media_type="application/json")
+
+
+def _broken(request: Request, error: Exception) -> Response:
+    """A defect of ours; uvicorn prints the traceback."""
+    failure = views.Failure(views.Problem("defect", f"the console failed: {type(error).__name__}"))
+    return Response(encode(failure), 500, media_type="application/json")

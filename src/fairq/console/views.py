@@ -1,0 +1,364 @@
+"""What the JSON API says: its types, from which the OpenAPI document is made, and their making from the live state.
+
+Cost and service are in cost units; normalized ones are divided by the weight of their time. Times in seconds.
+"""
+
+import time
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from fairq import __version__
+from fairq.console.heaviest import OTHER
+from fairq.console.joint import Joint, Together
+from fairq.console.live import Live
+from fairq.console.pool import LivePool
+from fairq.ledger.explain import Explanation
+from fairq.ledger.fold import Totals
+from fairq.ledger.report import Check, PairReport
+from fairq.ledger.tags import units
+from fairq.ledger.world import World
+from fairq.measure.fairness import jain
+
+SHOWN_SETS = 20
+SUMMARY_TENANTS = 20
+
+
+class Tokens(Struct):
+    """`cached` is part of `prompt`."""
+
+    prompt: int
+    cached: int
+    completion: int
+
+
+class TenantView(Struct, kw_only=True):
+    """One tenant in one pool; `other` stands for all that are not counted on their own.
+
+    meter        start tag of its next job, lead: how far it is ahead of virtual time; null while it is not backlogged
+    share        of the cost charged in the last minute; null when there was none
+    entitled     weight / sum of the weights of all that were served in the last minute or wait now
+    """
+
+    id: str
+    pool: str
+    weight: str | None
+    max_inflight: int | None
+    configured: bool
+    paused: bool
+    waiting: int
+    inflight: int
+    backlogged: bool
+    charged: int
+    actual: int
+    normalized: float
+    meter: float | None
+    lead: float | None
+    share: float | None
+    entitled: float | None
+    tokens: Tokens
+    outcomes: dict[str, int]
+
+
+class UpstreamView(Struct, kw_only=True):
+    """`queue`: waiting requests inside the engine, by its own metrics; null when it tells none."""
+
+    pool: str
+    name: str
+    slots: int
+    inflight: int
+    healthy: bool
+    draining: bool
+    queue: float | None
+
+
+class Bounds(Struct, kw_only=True):
+    """The live audit. `worst_margin`: least distance to the bound V <= M <= V + q so far; null before any decision.
+
+    held    no promise was broken in `decisions` decisions
+    """
+
+    held: bool
+    decisions: int
+    violations: int
+    worst_margin: float | None
+    checks: list[Check]
+    pairs: list[PairReport]
+
+
+class TogetherView(Struct, kw_only=True):
+    """Normalized service of these tenants over the time in which exactly they were backlogged."""
+
+    tenants: list[str]
+    seconds: float
+    charged: dict[str, float]
+    actual: dict[str, float]
+    jain_charged: float | None
+    jain_actual: float | None
+
+
+class Fairness(Struct, kw_only=True):
+    """Jain's index over jointly backlogged intervals: mean over `sets`, each weighted by its service.
+
+    Only the heaviest tenants are compared.
+    """
+
+    jain_charged: float | None
+    jain_actual: float | None
+    sets: list[TogetherView]
+
+
+class Record(Struct, kw_only=True):
+    """The stream this state comes from. `missed`: events that never came here; `lost`: lines the disk refused."""
+
+    events: int
+    decisions: int
+    bytes: int
+    missed: int
+    lost: int
+    gaps: int
+
+
+class PoolView(Struct, kw_only=True):
+    name: str
+    policy: str
+    settlement: str
+    virtual_time: float
+    waiting: int
+    inflight: int
+    slots: int
+    free: int
+    admitted: int
+    refused: int
+    retries: int
+    outcomes: dict[str, int]
+    last_event: float
+    bounds: Bounds
+    fairness: Fairness
+    record: Record
+    tenants: list[TenantView]
+    more_tenants: int
+    upstreams: list[UpstreamView]
+
+
+class State(Struct, kw_only=True):
+    """`since`: when `connected` last changed; `counting_since`: totals count from then on."""
+
+    fairq: str
+    time: float
+    connected: bool
+    since: float
+    complaint: str
+    counting_since: float
+    lag: float
+    unreadable: int
+    pools: list[PoolView]
+
+
+class Tenants(Struct):
+    tenants: list[TenantView]
+
+
+class Upstreams(Struct):
+    upstreams: list[UpstreamView]
+
+
+class Explained(Struct):
+    """Why a request waited: in words, and the numbers behind them (times in ns)."""
+
+    words: list[str]
+    explanation: Explanation
+
+
+class Reloaded(Struct):
+    """What a reload changed, in words; empty when the file says what is so already."""
+
+    changed: list[str]
+
+
+class Problem(Struct):
+    """`code` is stable, `message` is for people."""
+
+    code: str
+    message: str
+
+
+class Failure(Struct):
+    error: Problem
+
+
+class Health(Struct):
+    """The console lives. `connected`: does the data plane?"""
+
+    status: str
+    connected: bool
+
+
+def state_of(live: Live, most: int) -> State:
+    """`most`: tenants shown of each pool, those with most charged cost first."""
+    return State(
+        fairq=__version__,
+        time=time.time(),
+        connected=live.connected,
+        since=live.since,
+        complaint=live.complaint,
+        counting_since=live.started,
+        lag=live.lag / 1e9,
+        unreadable=live.unreadable,
+        pools=[pool_view(live, name, pool, most) for name, pool in live.pools.items()],
+    )
+
+
+def summary_of(live: Live) -> State:
+    """The state without its details, to be sent often."""
+    state = state_of(live, SUMMARY_TENANTS)
+    for pool in state.pools:
+        pool.bounds.checks, pool.bounds.pairs, pool.fairness.sets = [], [], []
+    return state
+
+
+def pool_view(live: Live, name: str, pool: LivePool, most: int) -> PoolView:
+    world, setup, audit = pool.world, pool.head.setup if pool.head else None, pool.audit
+    tenants = tenant_views(name, pool)
+    return PoolView(
+        name=name,
+        policy=setup.policy if setup else "",
+        settlement=setup.settlement if setup else "",
+        virtual_time=pool.virtual_time,
+        waiting=world.waiting,
+        inflight=sum(upstream.inflight for upstream in world.upstreams.values()),
+        slots=sum(upstream.slots for upstream in world.upstreams.values()),
+        free=world.free,
+        admitted=audit.admitted,
+        refused=audit.refused,
+        retries=pool.retries,
+        outcomes=dict(sorted(audit.outcomes.items())),
+        last_event=pool.wall,
+        bounds=bounds_of(pool),
+        fairness=fairness_of(pool.joint),
+        record=Record(
+            events=audit.events,
+            decisions=audit.decisions,
+            bytes=pool.bytes,
+            missed=pool.missed,
+            lost=pool.lost,
+            gaps=pool.recording_gaps,
+        ),
+        tenants=tenants[:most],
+        more_tenants=max(len(tenants) - most, 0),
+        upstreams=upstream_views(live, name, pool),
+    )
+
+
+def bounds_of(pool: LivePool) -> Bounds:
+    report = pool.audit.report()
+    band = next(check for check in report.checks if check.name == "band")
+    broken = sum(check.violations for check in report.checks if check.promised)
+    return Bounds(
+        held=not broken,
+        decisions=report.decisions,
+        violations=broken,
+        worst_margin=band.margin,
+        checks=report.checks,
+        pairs=report.pairs,
+    )
+
+
+def fairness_of(joint: Joint) -> Fairness:
+    joint.cut()
+    heavy = sorted(joint.sets.items(), key=lambda item: (-sum(item[1].charged.values()), item[0]))
+    return Fairness(
+        jain_charged=joint.index(lambda together: together.charged),
+        jain_actual=joint.index(lambda together: together.actual),
+        sets=[_together(together) for _, together in heavy[:SHOWN_SETS]],
+    )
+
+
+def _together(together: Together) -> TogetherView:
+    charged, actual = jain(together.charged.values()), jain(together.actual.values())
+    return TogetherView(
+        tenants=list(together.charged),
+        seconds=together.duration / 1e9,
+        charged={name: units(amount) for name, amount in together.charged.items()},
+        actual={name: units(amount) for name, amount in together.actual.items()},
+        jain_charged=None if charged is None else float(charged),
+        jain_actual=None if actual is None else float(actual),
+    )
+
+
+def tenant_views(pool_name: str, pool: LivePool, only: str | None = None) -> list[TenantView]:
+    """Everybody who is configured, has living requests, is paused, or is counted alone; heaviest first, `other` last.
+
+    O(tenants + living requests).
+    """
+    world = pool.world
+    recent = pool.recent.total(world.now)
+    charged = recent.total()
+    weights = {name: _weight(world, name) for name in {*recent, *world.backlogged} - {OTHER}}
+    entitled = sum(weights.values())
+    inflight, waiting = pool.inflight_by_label(), pool.waiting_by_label()
+    running = dict[str, int]()
+    for (label, _), count in inflight.items():
+        running[label] = running.get(label, 0) + count
+
+    def view(name: str, totals: Totals) -> TenantView:
+        tenant = world.tenants.get(name)
+        flow = world.flows.get(name) or world.default
+        real = name != OTHER
+        lead = units(pool.tags.lead(tenant)) if tenant is not None and tenant.backlogged else None
+        return TenantView(
+            id=name,
+            pool=pool_name,
+            weight=str(tenant.weight if tenant else flow.weight) if real else None,
+            max_inflight=tenant.cap if tenant else flow.max_inflight if real else None,
+            configured=name in world.flows,
+            paused=tenant.paused if tenant else flow.paused and real,
+            waiting=len(tenant.queue) if tenant else waiting.get(name, (0, 0))[0],
+            inflight=tenant.inflight if tenant else running.get(name, 0),
+            backlogged=tenant is not None and tenant.backlogged,
+            charged=totals.charged,
+            actual=totals.actual,
+            normalized=totals.normalized,
+            meter=None if lead is None else lead + pool.virtual_time,
+            lead=lead,
+            share=recent[name] / charged if charged else None,
+            entitled=weights[name] / entitled if name in weights else None,
+            tokens=Tokens(totals.prompt, totals.cached, totals.completion),
+            outcomes=dict(sorted(totals.outcomes.items())),
+        )
+
+    nothing = Totals()
+    names = {*pool.tenants, *world.tenants, *world.flows} - {OTHER, ""}
+    if only is not None:
+        names &= {only}
+    views = [view(name, pool.tenants.get(name, nothing)) for name in names]
+    views.sort(key=lambda each: (-each.charged, -each.waiting, each.id))
+    if only is None and (pool.other.outcomes or pool.other.charged):
+        views.append(view(OTHER, pool.other))
+    return views
+
+
+def _weight(world: World, name: str) -> float:
+    tenant = world.tenants.get(name)
+    return float(tenant.weight if tenant else (world.flows.get(name) or world.default).weight)
+
+
+def upstream_views(live: Live, pool_name: str, pool: LivePool) -> list[UpstreamView]:
+    return [
+        UpstreamView(
+            pool=pool_name,
+            name=upstream.name,
+            slots=upstream.slots,
+            inflight=upstream.inflight,
+            healthy=upstream.healthy,
+            draining=upstream.draining,
+            queue=live.engines.get((pool_name, upstream.name)),
+        )
+        for upstream in pool.world.upstreams.values()
+    ]
+
+
+def everywhere(live: Live, only: str | None = None) -> list[TenantView]:
+    """Tenants of all pools."""
+    views: Iterable[TenantView] = (view for name, pool in live.pools.items() for view in tenant_views(name, pool, only))
+    return list(views)
