@@ -10,7 +10,7 @@ from tests.ledger.traffic import Traffic, setup
 
 STEPS = 200
 BOUNDED = settings(
-    max_examples=8,
+    max_examples=5,
     deadline=None,
     phases=(Phase.explicit, Phase.generate),  # a smaller seed is not a simpler run
     suppress_health_check=[HealthCheck.function_scoped_fixture],
