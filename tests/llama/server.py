@@ -146,7 +146,12 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=8, help="requests that run at once (8)")
     parser.add_argument("--ctx", type=int, help=f"tokens of context over all slots ({CTX_PER_SLOT} per slot)")
     parser.add_argument("--model", help="a GGUF file, or smollm2; by default a tiny random one is written")
-    parser.add_argument("--threads", type=int, default=1, help="compute threads (1)")
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=1,
+        help="compute threads (1); more than the free cores spin and starve each other",
+    )
     parser.add_argument("--until-eof", action="store_true", help="also stop at the end of standard input")
     args = parser.parse_args()
     ctx = args.ctx or args.slots * CTX_PER_SLOT
