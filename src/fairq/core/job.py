@@ -17,6 +17,7 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     priority  larger is more urgent
     deadline  absolute; a deadline of the work, not of its wait
     slice     how much service it asks for at a time (EEVDF's request), None where the policy decides
+    period    between the releases of its task (rate monotonic), None for a job that comes once
     """
 
     id: str
@@ -28,6 +29,7 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     priority: int = 0
     deadline: int | None = None
     slice: int | None = None
+    period: int | None = None
 
 
 class Request(Job, frozen=True, kw_only=True, omit_defaults=True):

@@ -2,13 +2,23 @@
 
 from fairq.core.errors import ConfigError, UnknownName
 from fairq.core.policy import Policy
+from fairq.policies.edf import EDF
 from fairq.policies.fcfs import FCFS
+from fairq.policies.mlfq import MLFQ
+from fairq.policies.priority import Priority
 from fairq.policies.request_rr import RequestRR
+from fairq.policies.rm import RM
+from fairq.policies.rr import RR
 from fairq.policies.sfq import SFQ
 from fairq.policies.shortest import Shortest
+from fairq.policies.sjf import SJF
+from fairq.policies.srtf import SRTF
 
 POLICIES: dict[str, type[Policy]] = {}
-for _policy in (FCFS, RequestRR, Shortest, SFQ):
+for _policy in (
+    *(FCFS, SJF, SRTF, RR, MLFQ, Priority, EDF, RM),
+    *(RequestRR, Shortest, SFQ),
+):
     if _policy.name in POLICIES:
         raise ValueError(f"two policies are called {_policy.name}")
     POLICIES[_policy.name] = _policy
@@ -25,6 +35,7 @@ def make(spec: str) -> Policy:
     given: dict[str, object] = {}
     for item in filter(None, rest.split(",")):
         key, equals, value = item.partition("=")
+        key = key.replace("-", "_")
         if not equals or key in given:
             raise ConfigError("policy", spec, "must be NAME or NAME:key=value,key=value with each key once")
         given[key] = value

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from fairq.core.errors import UnknownName
 from fairq.policies import make
@@ -54,6 +55,11 @@ class Part(BaseModel):
     """A piece of a scenario: unknown keys are errors, values do not change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+def broken(rule: str, *at: int | str) -> PydanticCustomError:
+    """For validators of a whole model: a broken rule, and the place in the model that breaks it."""
+    return PydanticCustomError("rule", "{rule}", {"rule": rule, "at": at})
 
 
 class Scenario(Part, ABC):
@@ -112,7 +118,11 @@ def build(given: Mapping[str, Any], where: Callable[[Place], str] = lambda place
     try:
         scenario = model.model_validate(dict(given))
     except ValidationError as error:
-        raise InvalidScenario([_line(model, given, problem, where) for problem in error.errors()]) from None
+        problems = error.errors()
+        # A list whose items are wrong is not also too short.
+        inner = {problem["loc"][:-n] for problem in problems for n in range(1, len(problem["loc"]))}
+        problems = [problem for problem in problems if problem["loc"] not in inner]
+        raise InvalidScenario([_line(model, given, problem, where) for problem in problems]) from None
     for spec in scenario.policies:
         make(spec)
     return scenario
@@ -139,7 +149,7 @@ RULES = {
 
 def _line(model: type[Scenario], given: Any, problem: Any, where: Callable[[Place], str]) -> str:
     """where: key = value: rule"""
-    place: Place = problem["loc"]
+    place: Place = (*problem["loc"], *problem.get("ctx", {}).get("at", ()))
     kind = problem["type"]
     if kind == "extra_forbidden":
         rule = "unknown key" + _nearest(model, place)

@@ -6,7 +6,7 @@ is a `Trace`, which needs no policy to be read: each frame is a JSON merge patch
 that only what a step touched is there, and every `KEYFRAME`-th stands alone, so that any step is found quickly.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -133,16 +133,18 @@ class Tape(Policy):
         fresh: Callable[[], Policy],
         *,
         queue: Callable[[Job], str] = lambda job: job.flow,
-        remaining: Mapping[str, int] | None = None,
+        sizes: Mapping[str, int] | None = None,
+        foreseen: Iterable[str] = (),
     ) -> Iterator[Step]:
         """The steps of the recording.
 
-        fresh      makes the policy as it was made for the run, bound to a layer that answers like the run's
-        queue      in which queue a waiting job is shown
-        remaining  of jobs that have not arrived yet
+        fresh     makes the policy as it was made for the run, bound to a layer that answers like the run's
+        queue     in which queue a waiting job is shown
+        sizes     the whole need of jobs that come in several parts, by id
+        foreseen  jobs whose need is shown before they have arrived
         """
-        policy = fresh()
-        left = dict(remaining or {})
+        policy, sizes = fresh(), sizes or {}
+        left = {id_: sizes[id_] for id_ in foreseen}
         queues: dict[str, dict[str, None]] = {}
         running: dict[str, None] = {}
         for name, *args in self.calls:
@@ -163,8 +165,9 @@ class Tape(Policy):
             first = args[0]
             if name == "arrive":
                 queues.setdefault(queue(first), {})[first.id] = None
-                if first.size is not None and args[2] is not Cause.PREEMPTED:
-                    left[first.id] = first.size
+                need = sizes.get(first.id, first.size)
+                if need is not None:
+                    left.setdefault(first.id, need)
             elif name == "commit" and isinstance(first, Pick):
                 del queues[queue(first.job)][first.job.id]
                 running[first.job.id] = None

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from fairq.sim.scenario import Name, Natural, Part, Positive, Ratio, Scenario, Whole
+from fairq.sim.scenario import Name, Natural, Part, Positive, Ratio, Scenario, Whole, broken
 
 LINUX_WEIGHTS = (
     *(88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916),
@@ -104,48 +104,47 @@ class Task(Part):
     def _is_possible(self) -> "Task":
         self._is_one_kind()
         if self.bursts and len(self.bursts) % 2 == 0:
-            raise ValueError(f"task {self.id}: bursts: must end with a CPU burst (CPU, I/O, CPU, ...)")
+            raise broken("must end with a CPU burst (CPU, I/O, CPU, ...)", "bursts")
         if self.io and self.work // self.io.every > MOST_SLEEPS:
-            raise ValueError(f"task {self.id}: io: more than {MOST_SLEEPS} sleeps")
+            raise broken(f"more than {MOST_SLEEPS} sleeps", "io", "every")
         if self.nice is not None and "weight" in self.model_fields_set:
-            raise ValueError(f"task {self.id}: give weight or nice, not both")
-        released = 0 if self.recurs else self.arrival
-        if self.deadline is not None and self.deadline < released + self.work:
-            raise ValueError(
-                f"task {self.id}: deadline = {self.deadline}: impossible, {self.work} ticks of work from {released} on"
-            )
+            raise broken("give weight or nice, not both", "nice")
+        earliest = self.work if self.recurs else self.arrival + self.work
+        if self.deadline is not None and self.deadline < earliest:
+            raise broken(f"impossible: its {self.work} ticks of work end at {earliest} or later", "deadline")
         self._locks_are_possible()
         return self
 
     def _is_one_kind(self) -> None:
         works = [key for key in ("burst", "bursts", "wcet") if getattr(self, key)]
-        if len(works) != 1:
-            raise ValueError(f"task {self.id}: burst: missing (or bursts, or period and wcet), and exactly one of them")
+        if not works:
+            raise broken("missing (or bursts, or period and wcet)", "burst")
+        if len(works) > 1:
+            raise broken(f"cannot go with {works[0]}", works[1])
         given = self.model_fields_set
-        if self.recurs:
-            if self.period is None and not self.arrivals:
-                raise ValueError(f"task {self.id}: period: missing (or arrivals)")
-            if "arrival" in given:
-                raise ValueError(f"task {self.id}: arrival: a task with wcet has an offset instead")
-            if list(self.arrivals) != sorted(set(self.arrivals)):
-                raise ValueError(f"task {self.id}: arrivals: must increase")
-            if self.arrivals and (self.offset or self.max_gap):
-                raise ValueError(f"task {self.id}: arrivals: cannot go with offset or max_gap")
-            if self.max_gap is not None and self.max_gap < (self.period or 0):
-                raise ValueError(f"task {self.id}: max_gap = {self.max_gap}: must be at least the period {self.period}")
-        elif wrong := [key for key in ("period", "offset", "max_gap", "arrivals") if key in given]:
-            raise ValueError(f"task {self.id}: {wrong[0]}: goes with wcet, not with burst")
+        if not self.recurs:
+            for key in ("period", "offset", "max_gap", "arrivals"):
+                if key in given:
+                    raise broken("goes with wcet, not with burst", key)
+            return
+        if self.period is None and not self.arrivals:
+            raise broken("missing (or arrivals)", "period")
+        if "arrival" in given:
+            raise broken("a task with wcet has an offset instead", "arrival")
+        if list(self.arrivals) != sorted(set(self.arrivals)):
+            raise broken("must increase", "arrivals")
+        if self.arrivals and (self.offset or self.max_gap):
+            raise broken("cannot go with offset or max_gap", "arrivals")
+        if self.max_gap is not None and self.max_gap < (self.period or 0):
+            raise broken(f"must be at least the period, {self.period}", "max_gap")
 
     def _locks_are_possible(self) -> None:
-        for hold in self.locks:
-            if hold.at + hold.for_ > self.work:
-                raise ValueError(
-                    f"task {self.id}: lock {hold.resource}: held until {hold.at + hold.for_} of {self.work} own ticks"
-                )
-        for one in self.locks:
-            for two in self.locks:
-                if one is not two and one.resource == two.resource and one.at <= two.at < one.at + one.for_:
-                    raise ValueError(f"task {self.id}: lock {one.resource}: asked for again while it is held")
+        for index, one in enumerate(self.locks):
+            end = one.at + one.for_
+            if end > self.work:
+                raise broken(f"held until {end} of its {self.work} own ticks", "locks", index)
+            if any(one.resource == two.resource and one.at <= two.at < end for two in self.locks if two is not one):
+                raise broken(f"{one.resource} is asked for again while it is held", "locks", index)
 
 
 class CpuScenario(Scenario):
@@ -170,13 +169,13 @@ class CpuScenario(Scenario):
     @model_validator(mode="after")
     def _is_whole(self) -> "CpuScenario":
         seen: set[str] = set()
-        for task in self.tasks:
+        for index, task in enumerate(self.tasks):
             if task.id in seen:
-                raise ValueError(f"task {task.id}: id: given twice")
+                raise broken("given twice", "tasks", index, "id")
             seen.add(task.id)
-        for change in self.changes:
+        for index, change in enumerate(self.changes):
             if change.task not in seen:
-                raise ValueError(f"changes: task {change.task}: there is no such task")
+                raise broken("there is no such task", "changes", index, "task")
         if self.horizon is None:
             self._check_hyperperiod()
         return self
@@ -198,11 +197,9 @@ class CpuScenario(Scenario):
             return
         jobs = sum(end // task.period for task in self.tasks if task.period)
         if jobs > MOST_JOBS:
-            enough = 100 * max(task.period for task in self.tasks if task.period)
-            raise ValueError(
-                f"horizon: missing; the hyperperiod would need {jobs} jobs until {end}, more than {MOST_JOBS}; "
-                f"give a horizon, for example {enough}"
-            )
+            enough = int(100_000 / sum(Fraction(1, task.period) for task in self.tasks if task.period))
+            rule = f"missing; the hyperperiod, {end}, would need {jobs} jobs, more than {MOST_JOBS}; try {enough}"
+            raise broken(rule, "horizon")
 
     def run(self, policy: str, record: str | None = None) -> Any:
         from fairq.sim.cpu.run import CpuRun

@@ -1,0 +1,15 @@
+"""`fairq sim`: run schedulers on a layer. Each layer's command is in a file of its own."""
+
+import typer
+
+from fairq.cli import sim_cpu
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", help="Run schedulers on a layer.")
+
+
+@app.callback()
+def sim() -> None:
+    """Run schedulers on a layer, several side by side on identical arrivals."""
+
+
+app.command("cpu", epilog=sim_cpu.EXAMPLES)(sim_cpu.cpu)

@@ -1,0 +1,174 @@
+"""`fairq sim cpu`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fairq.cli.sim_output import AsJson, Csv, File, Policies, Seed, fail, print_json, write_csv
+from fairq.core.errors import FairqError
+from fairq.sim.cpu.run import CpuRun
+from fairq.sim.cpu.scenario import CpuScenario
+from fairq.sim.scenario import build, inline
+from fairq.sim.source import InvalidScenario, Place, Source, read_yaml
+
+EXAMPLES = """
+Examples:
+
+    fairq sim cpu --task A:0:7 --task B:1:4 --task C:2:1 --task D:4:3 --policy fcfs --policy rr:quantum=2
+
+    fairq sim cpu --task A:0:7:priority=1 --task B:1:4:priority=2 --policy priority --json
+
+    fairq sim cpu --periodic T1:5:2 --periodic T2:7:4 --policy rm --policy edf
+
+    fairq sim cpu --task L:0:6:lock=m@0/4 --task H:1:3:priority=9,lock=m@1/1 --policy priority:protocol=inheritance
+"""
+
+SINGLE = ("id", "arrival", "burst", "completion", "turnaround", "waiting", "response")
+JOB = ("task", "release", "deadline", "completion", "response", "missed")
+ONE = ("id", "arrival", "burst")
+RECURRING = ("id", "period", "wcet")
+TASK = typer.Option("--task", metavar="ID:ARRIVAL:BURST[:key=value,...]", help="A task; repeat. Keys: those of a file.")
+PERIODIC = typer.Option("--periodic", metavar="ID:PERIOD:WCET[:key=value,...]", help="A task that recurs; repeat.")
+
+
+def cpu(
+    file: File = None,
+    task: Annotated[list[str] | None, TASK] = None,
+    periodic: Annotated[list[str] | None, PERIODIC] = None,
+    policy: Policies = None,
+    cpus: Annotated[int | None, typer.Option(help="How many processors.")] = None,
+    switch_cost: Annotated[int | None, typer.Option(help="Ticks lost at a switch to another task.")] = None,
+    lock_attempt: Annotated[str | None, typer.Option(help="free, or tick: a failed attempt costs a tick.")] = None,
+    on_miss: Annotated[str | None, typer.Option(help="continue, or abort: a late job ends at its deadline.")] = None,
+    horizon: Annotated[int | None, typer.Option(help="Where recurring tasks end. Default: the hyperperiod.")] = None,
+    seed: Seed = None,
+    as_json: AsJson = False,
+    csv: Csv = None,
+) -> None:
+    """Tasks on processors: who runs when, and what that does to turnaround, waiting and response.
+
+    lock=RESOURCE@AT/FOR locks after AT own ticks, for FOR; io=EVERY/FOR sleeps FOR after every EVERY own ticks.
+    """
+    options = {
+        "cpus": cpus,
+        "switch_cost": switch_cost,
+        "lock_attempt": lock_attempt,
+        "on_miss": on_miss,
+        "horizon": horizon,
+        "seed": seed,
+    }
+    try:
+        scenario = _scenario(file, task or [], periodic or [], policy or [], options)
+        runs = [CpuRun(scenario, spec) for spec in scenario.policies]
+        if csv:
+            write_csv(csv, (row for run in runs for row in _rows(run)))
+    except FairqError as error:
+        raise fail(error) from None
+    if as_json:
+        print_json(scenario, runs)
+    elif str(csv) != "-":
+        _print_tables(runs)
+    deadlocked = [run for run in runs if run.deadlock]
+    for run in deadlocked:
+        typer.echo(f"fairq: {run.spec}: {_deadlock(run)}", err=True)
+    if deadlocked:
+        raise typer.Exit(2)
+
+
+def _scenario(
+    file: Path | None, tasks: list[str], periodic: list[str], policies: list[str], options: dict[str, Any]
+) -> CpuScenario:
+    source = read_yaml(file) if file else Source("options", {"layer": "cpu"}, {})
+    given: dict[str, Any] = dict(source.value)
+    given |= {key: value for key, value in options.items() if value is not None}
+    written = [("--task", text, ONE) for text in tasks] + [("--periodic", text, RECURRING) for text in periodic]
+    if written:
+        given["tasks"] = [_task(option, text, names) for option, text, names in written]
+    if policies:
+        given.pop("policy", None)
+        given["policies"] = policies
+    if given.get("layer") != "cpu":
+        raise InvalidScenario([f"{source.where(('layer',))}: layer = {given.get('layer')!r}: must be cpu here"])
+
+    def where(place: Place) -> str:
+        if written and len(place) > 1 and place[0] == "tasks" and isinstance(place[1], int):
+            option, text, _ = written[place[1]]
+            return f"{option} {text}"
+        if place and options.get(str(place[0])) is not None:
+            return "--" + str(place[0]).replace("_", "-")
+        return source.where(place)
+
+    if "tasks" not in given and not file:
+        raise InvalidScenario(["tasks: missing; give --task ID:ARRIVAL:BURST, or a scenario file"])
+    scenario = build(given, where)
+    assert isinstance(scenario, CpuScenario)
+    return scenario
+
+
+def _task(option: str, text: str, names: tuple[str, ...]) -> dict[str, Any]:
+    fields = inline(option, text, names, repeated=frozenset({"lock"}))
+
+    def split(value: str, separators: str) -> list[str]:
+        parts = [value]
+        for separator in separators:
+            parts = [*parts[:-1], *parts[-1].split(separator, 1)]
+        if len(parts) != len(separators) + 1:
+            raise InvalidScenario([f"{option} {text}: {value!r}: the forms are lock=RESOURCE@AT/FOR and io=EVERY/FOR"])
+        return parts
+
+    if "lock" in fields:
+        locks = [split(value, "@/") for value in fields.pop("lock")]
+        fields["locks"] = [{"resource": resource, "at": at, "for": for_} for resource, at, for_ in locks]
+    if "io" in fields:
+        every, for_ = split(fields["io"], "/")
+        fields["io"] = {"every": every, "for": for_}
+    for key in ("bursts", "arrivals"):
+        if key in fields:
+            fields[key] = fields[key].split("/")
+    return fields
+
+
+def _rows(run: CpuRun) -> list[dict[str, Any]]:
+    told = run.as_json()
+    return [{"policy": run.spec, **row} for row in [*told["tasks"], *told.get("jobs", [])]]
+
+
+def _deadlock(run: CpuRun) -> str:
+    assert run.deadlock
+    time, circle = run.deadlock
+    waits = ", ".join(f"{hold.job} waits for {hold.resource}, which {hold.by} keeps from it" for hold in circle)
+    return f"deadlock at t = {time}: {waits}"
+
+
+def _print_tables(runs: Sequence[CpuRun]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    for run in runs:
+        told = run.as_json()
+        console.print(f"\n[bold]{escape(run.spec)}[/bold]  {escape(_line(run))}", soft_wrap=True)
+        rows = told["tasks"] or told["jobs"]
+        keys = SINGLE if told["tasks"] else JOB
+        table = Table(*keys)
+        for row in rows[:40]:
+            table.add_row(*("-" if row[key] is None else escape(str(row[key])) for key in keys))
+        console.print(table)
+        if len(rows) > 40:
+            console.print(f"and {len(rows) - 40} more; --csv or --json has all")
+    summary = Table("policy", "turnaround", "waiting", "response", "switches", "missed", title="means and counts")
+    for run in runs:
+        told = run.as_json()
+        means = ["-" if value is None else f"{value:.4g}" for value in told["mean"].values()]
+        missed = sum(bool(row.get("missed")) for row in [*told["tasks"], *told.get("jobs", [])])
+        summary.add_row(escape(run.spec), *means, str(run.switches), str(missed))
+    console.print(summary)
+
+
+def _line(run: CpuRun) -> str:
+    """The first processor's timeline in one line."""
+    parts = [f"{task or state} {start}-{end}" for task, start, end, state in run.timelines[0][:24]]
+    return " | ".join(parts) + (" ..." if len(run.timelines[0]) > 24 else "")

@@ -1,0 +1,134 @@
+"""Fixed priority: the most urgent job that is ready; a larger number is more urgent.
+
+    select   argmax over waiting jobs of priority, among equals the first in turn
+    preempt  when a waiting job is more urgent than the running one
+    equals   round robin with `quantum` (0: the first of them runs until it ends or sleeps)
+    aging    a waiting job gains 1 for every `aging` ticks it has waited, at most `boost` in all (0: no limit);
+             running, it has its own priority again
+
+A job that is preempted stays first among its equals with the rest of its quantum. Lock protocols belong to the
+simulator, which tells a job's inherited priority by `priority_changed`; `protocol` says which one it is to use.
+
+Unit of fairness: none. Guarantee: the most urgent ready job runs at once (preemptive). Without aging the others may
+starve; with it every job runs in the end, since its priority grows beyond any fixed one (no `boost` limit).
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from fairq.core.job import Job
+from fairq.core.policy import Cause, Need, Param, Time, Unit, View, Why
+from fairq.core.ranking import Ranking
+from fairq.core.ready import JobPolicy
+
+PROTOCOLS = ("none", "inheritance", "ceiling", "immediate-ceiling")
+
+
+class Priority(JobPolicy):
+    name = "priority"
+    unit = Unit.PRIORITY
+    needs = frozenset({Need.PREEMPTION})
+    params: ClassVar[tuple[Param, ...]] = (
+        Param(name="preemptive", default=True, text="param.priority.preemptive"),
+        Param(name="quantum", default=1, low=0, text="param.priority.quantum"),
+        Param(name="aging", default=0, low=0, text="param.priority.aging"),
+        Param(name="boost", default=0, low=0, text="param.priority.boost"),
+        Param(name="protocol", default="none", choices=PROTOCOLS, text="param.priority.protocol"),
+    )
+    preemptive: bool
+    quantum: int
+    aging: int
+    boost: int
+    protocol: str
+
+    def __init__(self, **given: object) -> None:
+        super().__init__(**given)
+        self.priority: dict[str, int] = {}  # own or inherited, of jobs that wait, run or sleep
+        self.raised: dict[str, int] = {}  # by aging, of jobs that wait
+        self.steps: Ranking[str, int] = Ranking()  # when aging raises a waiting job next
+        self.turn: dict[str, int] = {}  # place among equals, kept while it runs
+        self.used: dict[str, int] = {}  # of the quantum
+        self.turns = 0
+
+    def base(self, job: Job) -> int:
+        """A job's own priority."""
+        return job.priority
+
+    # The rule
+    def rank(self, job: Job) -> tuple[int, int]:
+        urgency = self.priority[job.id] + self.raised.get(job.id, 0)
+        return -urgency, self.turn[job.id]
+
+    def preempts(self, running: Job, now: Time) -> bool:
+        first = self.ranking.first()
+        return self.preemptive and first is not None and first[0][0][0] < -self.priority[running.id]
+
+    def slice(self, job: Job) -> int | None:
+        return self.quantum - self.used[job.id] if self.quantum and self.preemptive else None
+
+    # Its queue
+    def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
+        id_ = job.id
+        if cause is not Cause.PREEMPTED or 0 < self.quantum <= self.used[id_]:
+            self.turns += 1
+            self.turn[id_], self.used[id_] = self.turns, 0
+        self.priority.setdefault(id_, self.base(job))
+        if self.aging:
+            self.steps.put(id_, now + self.aging)
+        super().arrive(job, now, cause)
+
+    def charge(self, job: Job, amount: int, now: Time) -> None:
+        self.used[job.id] += amount
+
+    def leave(self, job: Job) -> None:
+        super().leave(job)
+        self.raised.pop(job.id, None)
+        self.steps.drop(job.id)
+
+    def gone(self, job: Job) -> None:
+        del self.priority[job.id], self.used[job.id], self.turn[job.id]
+
+    def priority_changed(self, job: Job, now: Time) -> None:
+        self.priority[job.id] = job.priority
+        if job.id in self.jobs:
+            self.place(self.jobs[job.id])
+
+    # Aging
+    def next_change(self, now: Time, view: View) -> Time | None:
+        first = self.steps.first()
+        return first and first[0]
+
+    def timer(self, now: Time) -> None:
+        while (first := self.steps.first()) and first[0] <= now:
+            at, id_ = first
+            self.raised[id_] = self.raised.get(id_, 0) + 1
+            if self.raised[id_] == self.boost:
+                self.steps.drop(id_)
+            else:
+                self.steps.put(id_, at + self.aging)
+            self.place(self.jobs[id_])
+
+    # What shells read
+    def why(self, job: Job) -> Why:
+        raised = {"raised": self.raised[job.id]} if job.id in self.raised else {}
+        return Why("most-urgent", {"priority": self.priority[job.id], **raised})
+
+    def show(self) -> Mapping[str, Any]:
+        return {"priority": {id_: own + self.raised.get(id_, 0) for id_, own in self.priority.items()}}
+
+    def state(self) -> dict[str, Any]:
+        return super().state() | {
+            "priority": dict(self.priority),
+            "raised": dict(self.raised),
+            "steps": dict(self.steps),
+            "turn": dict(self.turn),
+            "used": dict(self.used),
+            "turns": self.turns,
+        }
+
+    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
+        self.priority, self.raised = dict(state["priority"]), dict(state["raised"])
+        self.turn, self.used, self.turns = dict(state["turn"]), dict(state["used"]), state["turns"]
+        for id_, at in state["steps"].items():
+            self.steps.put(id_, at)
+        super().restore(state, jobs)

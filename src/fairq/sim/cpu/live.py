@@ -1,0 +1,122 @@
+"""What the machine keeps of a task and of each of its jobs."""
+
+from collections.abc import Iterator
+from random import Random
+
+from fairq.core.job import Flow, Job
+from fairq.sim.cpu.scenario import Task
+
+
+class Source:
+    """A task: where its jobs come from. One job of it is ready at a time; later ones wait for it (`backlog`)."""
+
+    def __init__(self, task: Task, random: Random) -> None:
+        self.task = task
+        self.flow = Flow(id=task.id, weight=task.share)
+        self.sleeps = dict(task.sleeps())
+        self.asks: dict[int, list[str]] = {}  # own ticks done -> resources to lock then, in order
+        self.lets_go: dict[int, list[str]] = {}
+        for hold in task.locks:
+            self.asks.setdefault(hold.at, []).append(hold.resource)
+            self.lets_go.setdefault(hold.at + hold.for_, []).append(hold.resource)
+        self.marks = sorted({*self.sleeps, *self.asks, *self.lets_go, task.work} - {0})  # own ticks where it must stop
+        self.releases = self._releases(random)
+        self.count = 0
+        self.current: Live | None = None
+        self.backlog: list[Live] = []
+
+    def first(self) -> Job:
+        """What its first job looks like before it arrives."""
+        task = self.task
+        return Job(
+            id=task.id,
+            arrival=0 if task.recurs else task.arrival,
+            priority=task.priority,
+            deadline=task.due if task.recurs else task.deadline,
+            period=task.period,
+        )
+
+    def _releases(self, random: Random) -> Iterator[int]:
+        task = self.task
+        if not task.recurs:
+            yield task.arrival
+        elif task.arrivals:
+            yield from task.arrivals
+        else:
+            at = task.offset
+            assert task.period is not None
+            while True:
+                yield at
+                at += random.randint(task.period, task.max_gap) if task.max_gap else task.period
+
+
+class Live:
+    """One job, from its release to its end. `job` is what policies see: the CPU burst that it is in."""
+
+    __slots__ = (
+        "aborted",
+        "asked",
+        "completion",
+        "deadline",
+        "done",
+        "first_run",
+        "goal",
+        "id",
+        "job",
+        "mark",
+        "preemptions",
+        "release",
+        "since",
+        "slept",
+        "source",
+        "waits",
+    )
+
+    def __init__(self, source: Source, release: int) -> None:
+        task = source.task
+        self.source, self.release = source, release
+        self.id = f"{task.id}#{source.count}" if task.recurs else task.id
+        self.deadline = release + task.due if task.recurs and task.due else task.deadline
+        self.done = 0  # own ticks
+        self.since = 0  # own ticks when the present burst began
+        self.mark = 0  # index of the next mark
+        self.goal = source.marks[0]
+        self.asked = 0  # how many of the locks due at `done` are held
+        self.slept = 0
+        self.preemptions = 0
+        self.first_run: int | None = None
+        self.completion: int | None = None
+        self.aborted = False
+        self.waits = False  # in the policy's queue
+        source.count += 1
+
+    def burst(self, seq: int) -> Job:
+        """Its present CPU burst: up to its next sleep, or its end."""
+        source, task = self.source, self.source.task
+        end = task.work
+        if source.sleeps:
+            end = next((mark for mark in source.marks[self.mark :] if mark in source.sleeps), end)
+        if self.done in source.sleeps:
+            self.since = self.done
+        told = task.estimate
+        if told is not None:
+            told = max(told - (self.done - self.since), 0)
+        self.job = Job(
+            id=self.id,
+            flow=task.id,
+            seq=seq,
+            arrival=self.release,
+            size=end - self.done,
+            estimate=told,
+            priority=task.priority,
+            deadline=self.deadline,
+            slice=task.slice,
+            period=task.period,
+        )
+        return self.job
+
+    def late(self, now: int) -> bool:
+        """Has it missed its deadline by `now`?"""
+        if self.deadline is None:
+            return False
+        return self.aborted or (now if self.completion is None else self.completion) > self.deadline

@@ -1,0 +1,299 @@
+"""The CPU's event loop. It jumps from one moment at which something can happen to the next.
+
+At one moment, in this order: service is charged; jobs let go of locks, sleep or finish; late jobs are aborted; jobs
+arrive and wake; slices end; the policy's timer; then the policy chooses. A job asks for its locks when it is chosen,
+before it runs on.
+"""
+
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+from itertools import count
+from random import Random
+from typing import Any
+
+from fairq.core.errors import ConfigError
+from fairq.core.job import Flow, Job
+from fairq.core.policy import Cause, Pick, Policy, Stop
+from fairq.locks import Hold
+from fairq.sim.cpu.live import Live, Source
+from fairq.sim.cpu.locking import Locking
+from fairq.sim.cpu.processor import NEVER, Processor
+from fairq.sim.cpu.scenario import CpuScenario
+from fairq.sim.trace import Tape
+
+ABORT, CHANGE, RELEASE, WAKE = range(4)  # what happens first at one moment
+
+
+class Machine:
+    """Runs `policy`, which is bound to its layer. `tape` records; with `ticks` every tick is a moment."""
+
+    def __init__(self, scenario: CpuScenario, policy: Policy, tape: Tape | None = None, ticks: bool = False) -> None:
+        self.scenario, self.policy, self.tape, self.ticks = scenario, policy, tape, ticks
+        self.drive = tape or policy
+        self.now = 0
+        self.end = scenario.end()
+        self.cpus = [Processor() for _ in range(scenario.cpus)]
+        self.sources = [Source(task, Random(f"{scenario.seed} {task.id}")) for task in scenario.tasks]
+        self.by_id: dict[str, Live] = {}  # the jobs that have arrived and not ended
+        self.lives: list[Live] = []  # all jobs, in order of release
+        self.counter, self.seq = count(), count()
+        self.events: list[tuple[int, int, int, Any]] = []
+        self.locks: Locking | None = None
+        if any(task.locks for task in scenario.tasks):
+            self.locks = Locking(policy, self.sources, scenario.cpus, self._wake, self._priority_changed)
+        self.deadlock: tuple[int, list[Hold]] | None = None  # the first one: when, and who waits for whom
+        self.moments = self.switches = 0
+        self.notes: dict[str, list[str]] = {}
+        self.charges = tape is not None or type(policy).charge is not Policy.charge
+        self.changes = type(policy).next_change is not Policy.next_change
+        for source in self.sources:
+            self._next_release(source)
+        for change in scenario.changes:
+            self.events.append((change.at, CHANGE, next(self.counter), Flow(id=change.task, weight=change.weight)))
+        heapify(self.events)
+
+    # The view that policies get
+    @property
+    def running(self) -> Sequence[Job]:
+        return [cpu.live.job for cpu in self.cpus if cpu.live]
+
+    def fits(self, job: Job) -> bool:
+        return True
+
+    def cached_prefix(self, job: Job) -> int:
+        return 0
+
+    # The loop
+    def run(self) -> None:
+        self._run()
+        for cpu in self.cpus:
+            cpu.close(self.now)
+
+    def _run(self) -> None:
+        cpus, events, policy, end = self.cpus, self.events, self.policy, self.end
+        while True:
+            now = self.now
+            ran = [cpu.live for cpu in cpus] if self.tape else []
+            self._serve(now)
+            if end is not None and now >= end:
+                self._record(ran)
+                return
+            while events and events[0][0] <= now:
+                _, kind, _, what = heappop(events)
+                self._happen(kind, what)
+            for cpu in cpus:
+                if cpu.end <= now and cpu.live:
+                    self._note("expired", cpu.live)
+                    self._step_back(cpu, cpu.live, Stop.SLICE_USED)
+            change = policy.next_change(now, self) if self.changes else None
+            if change is not None and change <= now:
+                self.drive.timer(now)
+                change = policy.next_change(now, self)
+            self._record(ran)
+            self._dispatch(now)
+            moment = min([cpu.next for cpu in cpus])
+            if events and events[0][0] < moment:
+                moment = events[0][0]
+            if change is not None and now < change < moment and (moment < NEVER or policy.waiting()):
+                moment = change
+            if moment == NEVER:
+                return
+            if self.ticks:
+                moment = now + 1
+            self.now = moment if end is None or moment < end else end
+            self.moments += 1
+            if self.moments > self.scenario.max_steps:
+                rule = f"the run is not over at t = {now}; raise it, or ask for less"
+                raise ConfigError("max_steps", self.scenario.max_steps, rule)
+
+    def _serve(self, now: int) -> None:
+        """Charge what ran since the last moment; let jobs that reached a mark go on, sleep or end."""
+        for cpu in self.cpus:
+            live = cpu.live
+            if live is not None and cpu.since < now:
+                ran = now - cpu.since
+                if live.first_run is None:
+                    live.first_run = cpu.since
+                live.done += ran
+                cpu.since = now
+                if self.charges:
+                    self.drive.charge(live.job, ran, now)
+        for cpu in self.cpus:
+            if cpu.live and cpu.live.done == cpu.live.goal:
+                self._reach(cpu, cpu.live)
+
+    def _reach(self, cpu: Processor, live: Live) -> None:
+        source, now = live.source, self.now
+        if self.locks:
+            for resource in source.lets_go.get(live.done, ()):
+                self.locks.release(live, resource)
+        if live.done == source.task.work:
+            self._note("finished", live)
+            live.completion = now
+            self._stop(cpu, live, Stop.FINISHED)
+            self._over(live)
+            return
+        live.mark += 1
+        live.goal = source.marks[live.mark]
+        live.asked = 0
+        if sleep := source.sleeps.get(live.done):
+            self._note("slept", live)
+            live.slept += sleep
+            self._stop(cpu, live, Stop.BLOCKED)
+            heappush(self.events, (now + sleep, WAKE, next(self.counter), live))
+        else:
+            cpu.due = now + live.goal - live.done
+            cpu.next = min(cpu.due, cpu.end)
+
+    def _over(self, live: Live) -> None:
+        """A job is gone; the next one of its task may begin."""
+        del self.by_id[live.id]
+        if self.locks:
+            self.locks.leave(live)
+        source = live.source
+        source.current = None
+        if source.backlog:
+            self._admit(source.backlog.pop(0))
+
+    # What comes from outside
+    def _happen(self, kind: int, what: Any) -> None:
+        if kind == RELEASE:
+            self._release(what)
+        elif kind == CHANGE:
+            self.drive.flow_changed(what, self.now)
+        elif what.completion is None and not what.aborted:
+            if kind == WAKE:
+                self._wake(what)
+            else:
+                self._abort(what)
+
+    def _next_release(self, source: Source) -> None:
+        at = next(source.releases, None)
+        if at is not None and (self.end is None or at < self.end):
+            heappush(self.events, (at, RELEASE, next(self.counter), source))
+
+    def _release(self, source: Source) -> None:
+        if not source.count:
+            self.drive.flow_changed(source.flow, self.now)
+        live = Live(source, self.now)
+        self.lives.append(live)
+        self._next_release(source)
+        if live.deadline is not None and self.scenario.on_miss == "abort":
+            heappush(self.events, (live.deadline, ABORT, next(self.counter), live))
+        if source.current:
+            source.backlog.append(live)
+        else:
+            self._admit(live)
+
+    def _admit(self, live: Live) -> None:
+        live.source.current = live
+        self.by_id[live.id] = live
+        self._note("arrived", live)
+        job = live.burst(next(self.seq))
+        if self.locks:
+            self.locks.join(live)
+        live.waits = True
+        self.drive.arrive(job, self.now, Cause.NEW)
+
+    def _wake(self, live: Live) -> None:
+        self._note("woken", live)
+        live.waits = True
+        self.drive.arrive(live.burst(next(self.seq)), self.now, Cause.WOKEN)
+
+    def _abort(self, live: Live) -> None:
+        self._note("aborted", live)
+        live.aborted = True
+        if live.id not in self.by_id:
+            live.source.backlog.remove(live)
+            return
+        cpu = next((cpu for cpu in self.cpus if cpu.live is live), None)
+        if cpu:
+            self._stop(cpu, live, Stop.FINISHED)
+        elif live.waits:
+            self.drive.cancel(live.job, self.now)
+        else:
+            self.drive.stop(live.job, self.now, Stop.FINISHED)
+        self._over(live)
+
+    def _priority_changed(self, job: Job) -> None:
+        self.drive.priority_changed(job, self.now)
+
+    # Choosing
+    def _dispatch(self, now: int) -> None:
+        policy = self.policy
+        while True:
+            for cpu in self.cpus:
+                if cpu.live and policy.preempts(cpu.live.job, now):
+                    self._step_back(cpu, cpu.live, Stop.PREEMPTED)
+            self._fill(now)
+            if self.locks is None or not any(self._is_refused(cpu, cpu.live) for cpu in self.cpus if cpu.live):
+                return
+
+    def _fill(self, now: int) -> None:
+        """Each chosen job goes on where it ran a moment ago, else on a processor that nobody chosen has just left."""
+        free = [cpu for cpu in self.cpus if cpu.live is None and cpu.held <= now]
+        picks: list[tuple[Live, Pick]] = []
+        while len(picks) < len(free):
+            decision = self.policy.select(now, self)
+            if isinstance(decision, Pick):
+                self.drive.commit(decision, now)
+                picks.append((self.by_id[decision.job.id], decision))
+                continue
+            if decision.plan is not None:
+                self.drive.commit(decision, now)
+            break
+        chosen = {live for live, _ in picks}
+        own = {cpu.vacated: cpu for cpu in free if cpu.vacated in chosen}
+        others = (
+            cpu for left in (False, True) for cpu in free if bool(cpu.vacated) is left and cpu not in own.values()
+        )
+        for live, pick in picks:
+            cpu = own.get(live) or next(others)
+            live.waits = False
+            self.switches += cpu.start(live, now, self.scenario.switch_cost, self.policy.slice(live.job))
+            cpu.why = pick.why
+        for cpu in free:
+            if cpu.vacated and cpu.vacated not in chosen:
+                cpu.vacated.preemptions += 1
+            cpu.vacated = None
+            if cpu.live is None:
+                cpu.next = NEVER
+
+    def _step_back(self, cpu: Processor, live: Live, reason: Stop) -> None:
+        """The running job returns to the queue; it may be chosen again at once."""
+        self._stop(cpu, live, reason)
+        cpu.vacated, live.waits = live, True
+        self.drive.arrive(live.job, self.now, Cause.PREEMPTED)
+
+    def _stop(self, cpu: Processor, live: Live, reason: Stop, on: str = "") -> None:
+        cpu.close(self.now)
+        self.drive.stop(live.job, self.now, reason, on)
+
+    def _is_refused(self, cpu: Processor, live: Live) -> bool:
+        """Does the job ask for a lock and not get it? Then it waits, and its processor is free again."""
+        assert self.locks
+        holder = self.locks.refuses(live)
+        if holder is None:
+            return False
+        self._note("blocked", live)
+        circle = self.locks.protocol.deadlock(live.id)
+        if circle and self.deadlock is None:
+            self.deadlock = (self.now, circle)
+        self._stop(cpu, live, Stop.BLOCKED, holder.source.task.id)
+        if self.scenario.lock_attempt == "tick":
+            cpu.lose(self.now)
+        self.locks.tell()
+        return True
+
+    # Recording
+    def _note(self, what: str, live: Live) -> None:
+        if self.tape:
+            self.notes.setdefault(what, []).append(live.id)
+
+    def _record(self, ran: list[Live | None]) -> None:
+        """A step: what ran in the interval that ends now, what happened then, how things stand before the choice."""
+        if self.tape:
+            what = {"ran": [live and live.id for live in ran], **self.notes}
+            why = self.cpus[0].why if ran[0] else None
+            self.tape.step(self.now, "interval" if self.moments else "initial", why, **what)
+            self.notes = {}
