@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
@@ -49,6 +50,11 @@ class Clock:
         while self.now < end:
             self.now = min(self.now + self.deadlines.tick, end)
             self.deadlines.sweep()
+
+    def jump(self, seconds: float) -> None:
+        """Let time pass at once, as after a long stop of the process."""
+        self.now += seconds
+        self.deadlines.sweep()
 
 
 class NoSocket:
@@ -224,7 +230,9 @@ class Wire:
         return cls(*await asyncio.open_connection("127.0.0.1", port))
 
     def send(self, data: bytes) -> None:
-        self.writer.write(data)
+        """Write, unless the server has closed already."""
+        if not self.writer.transport.is_closing():
+            self.writer.write(data)
 
     async def head(self) -> tuple[int, dict[bytes, bytes]]:
         async with asyncio.timeout(5):
@@ -262,17 +270,15 @@ class Wire:
 
     async def close(self) -> None:
         self.writer.close()
-        try:
+        with contextlib.suppress(ConnectionError):
             await self.writer.wait_closed()
-        except ConnectionError:
-            pass
 
 
 class Origin:
     """A server that answers each request on a connection with the next of its scripted byte strings.
 
-    A script is what to write once the request's head and length-delimited body have come; `None` closes instead. After the
-    last script of a connection it is closed. Counts connections.
+    A script is what to write once the request's head and length-delimited body have come; `None` closes instead. After
+    the last script of a connection it is closed. Counts connections.
     """
 
     def __init__(self, *connections: list[bytes | None]) -> None:
@@ -314,10 +320,8 @@ class Origin:
             pass
         finally:
             writer.close()
-            try:
+            with contextlib.suppress(ConnectionError, asyncio.CancelledError):
                 await writer.wait_closed()
-            except (ConnectionError, asyncio.CancelledError):
-                pass
             self.tasks.discard(task)
 
 

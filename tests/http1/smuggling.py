@@ -2,8 +2,8 @@
 
 Every request must be answered with an error of the 400 class and the connection closed, with nothing of it or of what
 follows it ever given to the application. Every response must fail the transfer as a protocol error and never put its
-connection back. Sources: RFC 9112 §2.2, §3, §5, §6, §7, §11; the published desync families CL.TE, TE.CL, TE.TE, CL.0, TE.0,
-and chunk-extension and bare-LF terminator attacks.
+connection back. Sources: RFC 9112 §2.2, §3, §5, §6, §7, §11; the published desync families CL.TE, TE.CL, TE.TE, CL.0
+and TE.0, chunk extensions, and line ends that only some accept.
 """
 
 HOST = b"Host: a\r\n"
@@ -197,6 +197,8 @@ RESPONSES: dict[str, bytes] = {
     "space before colon": OK + b"X : a\r\nContent-Length: 1\r\n\r\nx",
     "NUL in a value": OK + b"X: a\0\r\nContent-Length: 1\r\n\r\nx",
     "no colon": OK + b"X\r\nContent-Length: 1\r\n\r\nx",
+    "NUL in the reason": b"HTTP/1.1 200 O\0K\r\nContent-Length: 1\r\n\r\nx",
+    "control in the reason": b"HTTP/1.1 200 O\x07K\r\nContent-Length: 1\r\n\r\nx",
     "four-digit status": b"HTTP/1.1 2000 OK\r\nContent-Length: 1\r\n\r\nx",
     "two-digit status": b"HTTP/1.1 99 OK\r\nContent-Length: 1\r\n\r\nx",
     "status 099": b"HTTP/1.1 099 OK\r\nContent-Length: 1\r\n\r\nx",

@@ -375,7 +375,7 @@ def test_a_request_cannot_be_injected(
     talk: Callable[..., None], method: bytes, target: bytes, field: tuple[bytes, bytes]
 ) -> None:
     async def conversation(upstream: Upstream, origin: Origin) -> None:
-        with pytest.raises(ValueError, match="header|space"):
+        with pytest.raises(ValueError, match=r"header|space"):
             upstream.send(method, target, [field], b"", Recorder())
         assert not upstream.transfers
 

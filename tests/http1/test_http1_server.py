@@ -558,7 +558,7 @@ def test_drain_lets_running_exchanges_end_and_nothing_follow(serve: Callable[...
         await eventually(lambda: running and len(server.connections) == 2)
         drained = asyncio.get_running_loop().create_task(server.drain(5))
         assert await idle.rest() == b""
-        with pytest.raises(OSError):
+        with pytest.raises(ConnectionRefusedError):
             await Wire.open(server.port)
         assert not drained.done()
         running[0].respond(200, [], b"last")

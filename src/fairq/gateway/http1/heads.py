@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import httptools
@@ -21,7 +22,7 @@ from fairq.gateway.http1.limits import ClientLimits, Limits
 from fairq.gateway.http1.target import split_target
 
 _VERSIONS = {b"HTTP/1.1": (1, 1), b"HTTP/1.0": (1, 0)}
-_FRAMING_FIELDS = (b"content-length", b"transfer-encoding")
+_STATUS_LINE = re.compile(rb"(HTTP/1\.[01]) ([1-5][0-9][0-9])(?: ([\t\x20-\x7e\x80-\xff]*))?\r\n")
 # Singletons whose repetition two implementations would resolve differently.
 _ONCE = frozenset({b"host", b"authorization", b"content-type", b"content-encoding", b"expect", b"x-api-key"})
 
@@ -132,16 +133,13 @@ class ResponseHead:
 
 def parse_response(head: bytes, method: bytes, limits: ClientLimits) -> ResponseHead:
     """Parse a whole response head to a `method` request. Raises BadMessage, also for 101."""
-    line, _, _ = head.partition(b"\r\n")
-    version = _VERSIONS.get(line[:8])
-    code = line[9:12]
-    if version is None or line[8:9] != b" " or not code.isdigit() or line[12:13] not in (b" ", b""):
+    line = _STATUS_LINE.match(head)
+    if line is None:
         raise BadMessage(502, "the status line is not `HTTP/1.1 ### reason`")
-    status = int(code)
+    version = _VERSIONS[line[1]]
+    status = int(line[2])
     if status == 101:
         raise BadMessage(502, "the upstream switched protocols without being asked")
-    if not 100 <= status <= 599:
-        raise BadMessage(502, f"status {status} does not exist")
     sink = Sink(limits.header_lines)
     parser = httptools.HttpResponseParser(sink)
     feed(parser, head, "response head")
@@ -151,7 +149,7 @@ def parse_response(head: bytes, method: bytes, limits: ClientLimits) -> Response
             keep = _keeps_alive(value, keep)
     framing = _response_framing(sink.headers, method, status, version)
     keep = keep and framing.kind != "close"
-    return ResponseHead(status, line[13:], sink.headers, framing, keep, parser, sink)
+    return ResponseHead(status, line[3] or b"", sink.headers, framing, keep, parser, sink)
 
 
 def _response_framing(

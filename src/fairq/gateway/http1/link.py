@@ -23,6 +23,7 @@ class Link(asyncio.Protocol, Timed):
 
     __slots__ = (
         "_chunked",
+        "_deadlines",
         "_framing",
         "_heard",
         "_in_head",
@@ -39,6 +40,7 @@ class Link(asyncio.Protocol, Timed):
     def __init__(self, upstream: Upstream) -> None:
         Timed.__init__(self)
         self._upstream = upstream
+        self._deadlines = upstream.deadlines
         self._transfer: Transfer | None = None
         self._used = False  # has carried a response before
         self._expect_head()
@@ -51,7 +53,7 @@ class Link(asyncio.Protocol, Timed):
         self._chunked: Chunked | None = None
         self._keep = False
         self._heard = False  # any byte of this response
-        self._recent = False  # any byte since the deadline was set
+        self._recent = 0.0  # when something came last
 
     # -- what transfers and the pool do
 
@@ -69,20 +71,20 @@ class Link(asyncio.Protocol, Timed):
         else:
             self._transport.write(transfer.head)
             self._transport.write(body)
-        self._upstream.deadlines.arm(self, self._upstream.limits.first_byte_seconds)
+        self._deadlines.arm(self, self._upstream.limits.first_byte_seconds)
         if transfer.paused:
             self.pause()
 
     def pause(self) -> None:
         if not self._transport.is_closing():
             self._transport.pause_reading()
-            self._upstream.deadlines.disarm(self)  # the upstream is not to blame for this silence
+            self._deadlines.disarm(self)  # the upstream is not to blame for this silence
 
     def resume(self) -> None:
         if not self._transport.is_closing():
             self._transport.resume_reading()
             limits = self._upstream.limits
-            self._upstream.deadlines.arm(self, limits.first_byte_seconds if self._in_head else limits.idle_seconds)
+            self._deadlines.arm(self, limits.first_byte_seconds if self._in_head else limits.idle_seconds)
 
     def abort(self) -> None:
         self._transfer = None
@@ -100,7 +102,7 @@ class Link(asyncio.Protocol, Timed):
         if transfer is None:
             self.abort()  # nobody asked: it could be taken for the answer to the next request
             return
-        self._recent = True
+        self._recent = self._deadlines.now
         try:
             if self._in_head:
                 self._read_head(transfer, data)
@@ -117,7 +119,7 @@ class Link(asyncio.Protocol, Timed):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._upstream.lost(self)
-        self._upstream.deadlines.forget(self)
+        self._deadlines.forget(self)
         self._lost(f": {exc}" if exc else "")
 
     def expire(self) -> None:
@@ -125,11 +127,13 @@ class Link(asyncio.Protocol, Timed):
             self._transport.close()
         elif self._in_head:
             self._fail("timeout", f"no response within {self._upstream.limits.first_byte_seconds:g} s")
-        elif self._recent:
-            self._recent = False
-            self._upstream.deadlines.arm(self, self._upstream.limits.idle_seconds)
         else:
-            self._fail("timeout", f"silent for {self._upstream.limits.idle_seconds:g} s in the middle of the response")
+            patience = self._upstream.limits.idle_seconds
+            silence = self._deadlines.now - self._recent
+            if silence < patience:
+                self._deadlines.arm(self, patience - silence)
+            else:
+                self._fail("timeout", f"silent for {patience:g} s in the middle of the response")
 
     # -- the response
 
@@ -157,8 +161,7 @@ class Link(asyncio.Protocol, Timed):
         self._framing = framing = head.framing
         # An answer before the request is out: the upstream may never read the rest of it as that request's body.
         self._keep = head.keep and self._transport.get_write_buffer_size() == 0
-        self._recent = False
-        self._upstream.deadlines.arm(self, limits.idle_seconds)
+        self._deadlines.arm(self, limits.idle_seconds)
         transfer.started = True
         if framing.kind == "length":
             self._left = framing.length or 0

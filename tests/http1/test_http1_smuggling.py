@@ -22,26 +22,26 @@ ERROR = re.compile(rb"HTTP/1\.1 (400|417|505) [A-Za-z ]+\r\n(?:[a-z-]+: [^\r\n]*
 
 
 @pytest.mark.parametrize("name", smuggling.REQUESTS)
-@pytest.mark.parametrize("step", [10_000, 1, 7])
-def test_ambiguous_request_is_refused_and_nothing_after_it_is_read(name: str, step: int) -> None:
+def test_ambiguous_request_is_refused_and_nothing_after_it_is_read(name: str) -> None:
     seen: list[str] = []
 
     def app(exchange: Exchange) -> None:
         exchange.read_body(lambda body: seen.append(exchange.path), 1000)
 
-    server, clock = memory_server(app)
-    client = MemoryClient(server)
     data = smuggling.REQUESTS[name] + smuggling.NEXT
-    for start in range(0, len(data), step):
-        client.send(data[start : start + step])
-    assert ERROR.fullmatch(client.answered), client.answered
-    assert b"connection: close\r\n" in client.answered
-    assert client.closed
-    assert seen == []
-    clock.advance(3)
-    client.transport.settle()
-    assert client.transport.lost
-    assert nothing_left(server)
+    for step in (len(data), 1, 7):
+        server, clock = memory_server(app)
+        client = MemoryClient(server)
+        for start in range(0, len(data), step):
+            client.send(data[start : start + step])
+        assert ERROR.fullmatch(client.answered), client.answered
+        assert b"connection: close\r\n" in client.answered
+        assert client.closed
+        assert seen == []
+        clock.jump(3)
+        client.transport.settle()
+        assert client.transport.lost
+        assert nothing_left(server)
 
 
 @pytest.mark.parametrize("name", smuggling.RESPONSES)
