@@ -4,21 +4,20 @@ All arithmetic is on integers. Costs are in cost units: one input token of a mod
 Predictions move slowly and only with requests that finished, so that they never depend on timing.
 """
 
-from collections import OrderedDict
 from enum import StrEnum
 from fractions import Fraction
 from math import lcm
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from fairq.core.job import Request
-from fairq.core.number import ceil_div
 
 ONE = Fraction(1)
 GRID = 1 << 16  # fixed point of the moving averages
 MEMORY = 8  # an average follows the last MEMORY samples, roughly
-KEYS = 8192  # (tenant, model) pairs remembered; the least recently used one is forgotten
+KEYS = 8192  # (tenant, model) pairs remembered
 
 
 class Source(StrEnum):
@@ -69,30 +68,26 @@ class Estimate(Struct, frozen=True):
     output_tokens: int
 
 
-class Average(Struct):
-    """A moving average on the grid. The prior counts as one sample; then the last MEMORY samples weigh most."""
+class Habits(Struct, array_like=True):
+    """What a tenant does with a model, on the grid: output tokens, tokens per input byte, cached share of input.
 
-    value: int
-    samples: int = 1
+    Each is a moving average. The prior counts as one sample; then the last MEMORY samples weigh most.
+    """
 
-    def add(self, sample: int) -> None:
-        self.samples = min(self.samples + 1, MEMORY)
-        self.value += (sample - self.value) // self.samples
-
-
-class Habits(Struct):
-    """What a tenant does with a model, on the grid: output tokens, tokens per input byte, cached share of input."""
-
-    output: Average
-    tokens_per_byte: Average
-    cached_share: Average
+    output: int
+    tokens_per_byte: int
+    cached_share: int = 0
+    outputs: int = 1  # samples
+    inputs: int = 1
+    shares: int = 1
 
 
 class Estimator:
     """c(r) before and after. Its state is a function of the requests that finished, in order."""
 
     def __init__(self, model: CostModel) -> None:
-        self.habits: OrderedDict[tuple[str, str], Habits] = OrderedDict()
+        self.habits: dict[tuple[str, str], Habits] = {}
+        self.fading: dict[tuple[str, str], Habits] = {}  # not used since `habits` was last full
         self.adopt(model)
 
     def adopt(self, model: CostModel) -> None:
@@ -111,18 +106,18 @@ class Estimator:
         """Pure. O(1)."""
         if request.size is not None:  # an endpoint whose requests have a fixed cost
             return Estimate(request.size, 0, 0)
-        habits = self.habits.get((request.flow, request.model), self.prior)
+        key = (request.flow, request.model)
+        habits = self.habits.get(key) or self.fading.get(key, self.prior)
         context, prompts = self.model.context_length, request.prompts
         inputs = request.input_tokens
         if inputs is None:
-            inputs = request.extra_tokens + ceil_div(request.input_bytes * habits.tokens_per_byte.value, GRID)
-        inputs = min(max(inputs, 1), context * prompts)
-        outputs = ceil_div(habits.output.value, GRID)
-        if request.output_limit is not None and request.output_limit < outputs:
-            outputs = request.output_limit
-        room = context - ceil_div(inputs, prompts)
-        outputs = min(outputs, room) * request.choices * prompts
-        cached = inputs * habits.cached_share.value // GRID
+            inputs = request.extra_tokens - (-request.input_bytes * habits.tokens_per_byte // GRID)
+        inputs = min(inputs or 1, context * prompts)
+        outputs = -(-habits.output // GRID)
+        if request.output_limit is not None:
+            outputs = min(outputs, request.output_limit)
+        outputs = min(outputs, context + -inputs // prompts) * request.choices * prompts
+        cached = inputs * habits.cached_share // GRID
         return Estimate(self.price(request, inputs, outputs, cached), inputs, outputs)
 
     def actual(self, request: Request, usage: Usage) -> int:
@@ -141,19 +136,20 @@ class Estimator:
         """
         if usage.source is NONE:
             return
-        key = (request.flow, request.model)
-        habits = self.habits.pop(key, None) or self.unknown()
-        self.habits[key] = habits
-        if len(self.habits) > KEYS:
-            self.habits.popitem(last=False)
+        habits = self.remember(request.flow, request.model)
         output = usage.completion * GRID // (request.choices * request.prompts)
-        if natural_end or output > habits.output.value:
-            habits.output.add(output)
+        if natural_end or output > habits.output:
+            habits.outputs = min(habits.outputs + 1, MEMORY)
+            habits.output += (output - habits.output) // habits.outputs
         if usage.prompt and usage.source is UPSTREAM:
             if request.input_bytes and request.input_tokens is None:
-                habits.tokens_per_byte.add(max(usage.prompt - request.extra_tokens, 1) * GRID // request.input_bytes)
+                rate = max(usage.prompt - request.extra_tokens, 1) * GRID // request.input_bytes
+                habits.inputs = min(habits.inputs + 1, MEMORY)
+                habits.tokens_per_byte += (rate - habits.tokens_per_byte) // habits.inputs
             if self.per_cached:
-                habits.cached_share.add(usage.cached * GRID // usage.prompt)
+                share = usage.cached * GRID // usage.prompt
+                habits.shares = min(habits.shares + 1, MEMORY)
+                habits.cached_share += (share - habits.cached_share) // habits.shares
 
     def price(self, request: Request, inputs: int, outputs: int, cached: int) -> int:
         """ceil((alpha * (inputs - discount * cached) + beta * outputs) * multipliers), at least 1."""
@@ -163,7 +159,7 @@ class Estimator:
             multiplier = self.multiplier(request)
             units *= multiplier.numerator
             per_unit *= multiplier.denominator
-        return max(1, ceil_div(units, per_unit))
+        return -(-units // per_unit) or 1
 
     def multiplier(self, request: Request) -> Fraction:
         model = self.model
@@ -181,30 +177,35 @@ class Estimator:
     def clipped(self, request: Request, usage: Usage) -> Usage:
         """An upstream cannot report more than its context holds: a broken one must not ruin a tenant."""
         most = self.model.context_length * request.prompts
+        if 0 <= usage.cached <= usage.prompt <= most and 0 <= usage.completion <= most * request.choices:
+            return usage
         prompt = min(max(usage.prompt, 0), most)
         completion = min(max(usage.completion, 0), most * request.choices)
-        cached = min(max(usage.cached, 0), prompt)
-        if prompt == usage.prompt and completion == usage.completion and cached == usage.cached:
-            return usage
-        return Usage(prompt, completion, cached, usage.source)
+        return Usage(prompt, completion, min(max(usage.cached, 0), prompt), usage.source)
+
+    def remember(self, tenant: str, model: str) -> Habits:
+        """Its habits, to be changed. Two generations forget the least recently used ones, and touch nothing else."""
+        key = (tenant, model)
+        habits = self.habits.get(key)
+        if habits is None:
+            habits = self.fading.pop(key, None) or self.unknown()
+            if 2 * len(self.habits) >= KEYS:
+                self.fading, self.habits = self.habits, {}
+            self.habits[key] = habits
+        return habits
 
     def unknown(self) -> Habits:
         """What is believed of a tenant and model never seen."""
-        model = self.model
-        return Habits(
-            Average(model.default_output * GRID),
-            Average(int(GRID / model.bytes_per_token)),
-            Average(0),
-        )
+        return Habits(self.model.default_output * GRID, int(GRID / self.model.bytes_per_token))
 
     def state(self) -> list[Any]:
+        """The fading generation, and the other one: [tenant, model, *habits] each."""
         return [
-            [tenant, model, *((a.value, a.samples) for a in (h.output, h.tokens_per_byte, h.cached_share))]
-            for (tenant, model), h in self.habits.items()
+            [[tenant, model, *msgspec.to_builtins(habits)] for (tenant, model), habits in generation.items()]
+            for generation in (self.fading, self.habits)
         ]
 
     def restore(self, state: list[Any]) -> None:
-        self.habits = OrderedDict(
-            ((tenant, model), Habits(*(Average(*average) for average in averages)))
-            for tenant, model, *averages in state
+        self.fading, self.habits = (
+            {(tenant, model): Habits(*habits) for tenant, model, *habits in generation} for generation in state
         )

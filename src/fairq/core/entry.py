@@ -1,6 +1,6 @@
 """The entry of a living job: its state, what was decided about it, and the records made of it."""
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from fairq.core.commands import Dispatch, Ended
 from fairq.core.cost import Estimate, Usage
@@ -34,7 +34,7 @@ class Entry(Struct, kw_only=True):
     why: Why = Why("")
     gone: bool = False
     failed: Outcome = Outcome.FAILED_CONNECT
-    story: list[str] = field(default_factory=list)
+    story: str = "Admitted"
 
     def step(self, event: str) -> None:
         """Raises InvalidTransition, and changes nothing, if the table has no such step."""
@@ -42,7 +42,7 @@ class Entry(Struct, kw_only=True):
         if state is None:
             raise InvalidTransition(self.request.id, self.state, event, self.story)
         self.state = state
-        self.story.append(event)
+        self.story += f" -> {event}"
 
     def sent(self, seq: int, now: Time) -> Dispatch:
         """The command of the present attempt."""
@@ -66,10 +66,10 @@ class Entry(Struct, kw_only=True):
         """Everything about it. `event`: what ended it, if that was not a decision."""
         request = self.request
         arrival = request.arrival
-        first = last = 0
-        status, finish = outcome.status, ""
         if event is not None:
             first, last, status, finish = event.first_byte, event.last_byte, event.status, event.finish
+        else:
+            first, last, status, finish = 0, 0, outcome.status, ""
         tokens = usage.completion
         return Ended(
             seq=seq,

@@ -28,8 +28,8 @@ class UnknownName(ConfigError):
 class InvalidTransition(FairqError):
     """An event that a job's state does not allow. Carries the job's story, so that a bug report is a test case."""
 
-    def __init__(self, job: str, state: str, event: str, story: Iterable[str]) -> None:
-        super().__init__(f"job {job} is {state}: {event} is not possible; its story: {' -> '.join(story)}")
+    def __init__(self, job: str, state: str, event: str, story: str) -> None:
+        super().__init__(f"job {job} is {state}: {event} is not possible; its story: {story}")
 
 
 class ValidationFailed(FairqError):

@@ -18,7 +18,7 @@ class State(StrEnum):
     DELIVERING = "delivering"
     ENDED = "ended"
 
-    __hash__ = str.__hash__  # an enum's own is a Python call, and states are looked up in the hot path
+    __hash__ = str.__hash__  # an enum's own is a Python call, too slow for the hot path
 
 
 LIFECYCLE: dict[State, dict[str, State]] = {
@@ -69,6 +69,8 @@ class Outcome(StrEnum):
     FAILED_MIDSTREAM = "failed-midstream"
     STALLED_CLIENT = "stalled-client"
     COMPLETED = "completed"
+
+    __hash__ = str.__hash__
 
     @property
     def status(self) -> int:

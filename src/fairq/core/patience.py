@@ -46,17 +46,18 @@ class Patience:
 
     def due(self) -> Time | None:
         """When somebody's patience ends."""
-        expiry, despair = self.expiry.first(), self.despair.first()
-        if expiry is None or despair is None:
-            first = expiry or despair
-            return first[0] if first is not None else None
-        return min(expiry[0], despair[0])
+        expiry, despair = self.expiry.heap, self.despair.heap
+        if expiry and despair:
+            return min(expiry[0][0], despair[0][0])
+        heap = expiry or despair
+        return heap[0][0] if heap else None
 
     def lost(self, now: Time) -> tuple[str, Outcome] | None:
         """One whose patience has ended, and how."""
-        first = self.expiry.first()
-        if first is not None and first[0] <= now:
-            return first[1], Outcome.EXPIRED
-        if self.despair and (first := self.despair.first()) is not None and first[0] <= now:
-            return first[1], Outcome.REFUSED_NO_UPSTREAM
+        heap = self.expiry.heap
+        if heap and heap[0][0] <= now:
+            return heap[0][1], Outcome.EXPIRED
+        heap = self.despair.heap
+        if heap and heap[0][0] <= now:
+            return heap[0][1], Outcome.REFUSED_NO_UPSTREAM
         return None

@@ -15,7 +15,8 @@ ONE = (1, 1)
 class FlowPolicy(Policy):
     """One FIFO per flow, and the backlogged flow of least `rank` goes first; ties break on the flow's id.
 
-    A subclass says `rank(flow)`, and may hook `joined` (a flow became backlogged) and `idled` (all queues are empty).
+    A subclass says `rank(flow)` and `why`, and may hook `joined` (the flow became backlogged), `picked` (its head is
+    taken), `charged` (the amount is known) and `idled` (all queues are empty).
     O(log F) for each call, F = backlogged flows.
     """
 
@@ -32,6 +33,8 @@ class FlowPolicy(Policy):
         raise NotImplementedError
 
     def joined(self, flow: str, now: Time) -> None: ...
+    def picked(self, flow: str) -> None: ...
+    def charged(self, flow: str, amount: int) -> None: ...
     def idled(self, now: Time) -> None: ...
     def why(self, flow: str, rank: Any) -> Why:
         raise NotImplementedError
@@ -79,17 +82,18 @@ class FlowPolicy(Policy):
             self.idled(now)
 
     def select(self, now: Time, view: View) -> Decision:
-        first = self.ranking.first()
-        if first is None:
+        heap = self.ranking.heap
+        if not heap:
             return NOTHING_WAITS
-        rank, flow = first
-        return Pick(self.head(flow), self.why(flow, rank))
+        rank, flow = heap[0]
+        return Pick(next(iter(self.queues[flow].values())), self.why(flow, rank))
 
     def commit(self, decision: Decision, now: Time) -> None:
         """The head of a flow leaves its queue. Its new place, and the idle reset, wait for `charge`."""
         if not isinstance(decision, Pick):
             return
         flow = decision.job.flow
+        self.picked(flow)
         queue = self.queues[flow]
         del queue[decision.job.id]
         self._waiting -= 1
@@ -100,6 +104,7 @@ class FlowPolicy(Policy):
     def charge(self, job: Job, amount: int, now: Time) -> None:
         """Called once after `commit`: the amount is known, so the flow takes its new place."""
         flow = job.flow
+        self.charged(flow, amount)
         if flow in self.ranking:
             self.ranking.put(flow, self.rank(flow))
         if not self._waiting:
@@ -110,7 +115,8 @@ class FlowPolicy(Policy):
         return next(iter(self.queues[flow].values()))
 
     def normalized(self, flow: str, amount: int) -> Any:
-        return self.layer.normalize(amount, *self.weights.get(flow, ONE))
+        above, below = self.weights.get(flow, ONE)
+        return self.layer.normalize(amount, above, below)
 
     def waiting(self) -> int:
         return self._waiting

@@ -12,20 +12,23 @@ Key = TypeVar("Key", bound=Any)  # int, Fraction or a tuple of them
 
 
 class Ranking(dict[Name, Key]):
-    """A dict to read, name -> key; `put`, `drop` and `clear` are the only ways to change it."""
+    """A dict to read, name -> key; `put`, `drop` and `clear` are the only ways to change it.
 
-    __slots__ = ("_heap",)
+    heap  its first entry is the least (key, name); there is one if the dict has any
+    """
+
+    __slots__ = ("heap",)
 
     def __init__(self) -> None:
-        self._heap: list[tuple[Key, Name]] = []
+        self.heap: list[tuple[Key, Name]] = []
 
     def first(self) -> tuple[Key, Name] | None:
         """The least (key, name)."""
-        return self._heap[0] if self._heap else None
+        return self.heap[0] if self.heap else None
 
     def put(self, name: Name, key: Key) -> None:
         """Add `name`, or move it."""
-        heap = self._heap
+        heap = self.heap
         self[name] = key
         if heap and heap[0][1] == name:
             heapreplace(heap, (key, name))
@@ -35,20 +38,20 @@ class Ranking(dict[Name, Key]):
         else:
             heappush(heap, (key, name))
             if len(heap) > 2 * len(self) + 64:
-                self._heap = [(key, name) for name, key in self.items()]
-                heapify(self._heap)
+                self.heap = [(key, name) for name, key in self.items()]
+                heapify(self.heap)
 
     def drop(self, name: Name) -> None:
         """Remove `name`; nothing happens when it is not there."""
-        if self.pop(name, None) is not None and self._heap[0][1] == name:
+        if self.pop(name, None) is not None and self.heap[0][1] == name:
             self._expose()
 
     def clear(self) -> None:
         super().clear()
-        self._heap.clear()
+        self.heap.clear()
 
     def _expose(self) -> None:
         """Take stale entries off the top."""
-        heap, get = self._heap, self.get
+        heap, get = self.heap, self.get
         while heap and get(heap[0][1]) != heap[0][0]:
             heappop(heap)

@@ -48,6 +48,7 @@ class Tenants:
     def __init__(self, setup: Setup, policy: Policy, settlement: Settlement) -> None:
         self.policy, self.settlement = policy, settlement
         self.all: dict[str, Tenant] = {}
+        self.waiting = 0
         self.reconfigure(setup, 0)
 
     def reconfigure(self, setup: Setup, now: Time) -> None:
@@ -72,6 +73,7 @@ class Tenants:
         name = request.flow
         tenant = self.all.get(name) or self._enter(replace(self.default, id=name), now)
         tenant.waiting += 1
+        self.waiting += 1
         self.policy.arrive(request, now)
         if tenant.waiting == 1 and tenant.open:
             self.settlement.joined(name, self.policy.lead)
@@ -81,11 +83,13 @@ class Tenants:
         self.policy.cancel(request, now)
         tenant = self.all[request.flow]
         tenant.waiting -= 1
+        self.waiting -= 1
         self._forget(tenant)
 
     def dispatched(self, request: Request, now: Time) -> None:
         tenant = self.all[request.flow]
         tenant.waiting -= 1
+        self.waiting -= 1
         tenant.inflight += 1
         if tenant.inflight == tenant.flow.max_inflight:
             self.policy.flow_open(tenant.flow.id, False, now)
@@ -98,7 +102,8 @@ class Tenants:
         cap = tenant.flow.max_inflight
         if cap is not None and tenant.inflight == cap - 1 and tenant.open:
             self._open(tenant, now)
-        self._forget(tenant)
+        if not tenant.waiting:
+            self._forget(tenant)
 
     def _enter(self, flow: Flow, now: Time) -> Tenant:
         tenant = self.all[flow.id] = Tenant(flow)

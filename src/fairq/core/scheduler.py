@@ -53,6 +53,7 @@ class Scheduler:
         self.jobs: dict[str, Entry] = {}  # all that live, in order of arrival
         self.retries: dict[str, Entry] = {}  # those that go first
         self.patience = Patience(setup.wait_for_upstream)
+        self.timed = type(policy).next_change is not Policy.next_change
         self.seq = self.now = 0
         self.busy = False
 
@@ -67,7 +68,8 @@ class Scheduler:
 
     def next_deadline(self) -> int | None:
         """When a `Tick` is due: somebody's patience ends, or the policy has a timer."""
-        due, timer = self.patience.due(), self.policy.next_change(self.now, ROOMY)
+        due = self.patience.due()
+        timer = self.policy.next_change(self.now, ROOMY) if self.timed else None
         return timer if due is None or (timer is not None and timer < due) else due
 
     def can_retry(self, id_: str) -> bool:
@@ -95,11 +97,11 @@ class Scheduler:
             self._retry(out)
         while (lost := self.patience.lost(self.now)) is not None:
             self._expire(self.jobs[lost[0]], lost[1], out)
-        if (due := self.policy.next_change(self.now, ROOMY)) is not None and due <= self.now:
+        if self.timed and (due := self.policy.next_change(self.now, ROOMY)) is not None and due <= self.now:
             self.policy.timer(self.now)
         if self.slots.free:
             self._fill(out)
-        if self.busy and not self.policy.waiting():
+        if self.busy and not self.tenants.waiting:
             self.busy = False
             self.settlement.idled()
         return out
@@ -109,7 +111,7 @@ class Scheduler:
         id_ = request.id
         if id_ in self.jobs:
             raise InvalidTransition(id_, self.jobs[id_].state, "Admitted", self.jobs[id_].story)
-        self.jobs[id_] = Entry(request=request, story=["Admitted"])
+        self.jobs[id_] = Entry(request=request)
         self.busy = True
         self.tenants.arrive(request, self.now)
         self.patience.wait(request)
@@ -296,7 +298,7 @@ class Scheduler:
     def _entry(self, id_: str, event: str) -> Entry:
         entry = self.jobs.get(id_)
         if entry is None:
-            raise InvalidTransition(id_, "unknown", event, ("it has ended or never arrived",))
+            raise InvalidTransition(id_, "unknown", event, "it has ended or never arrived")
         return entry
 
 

@@ -1,10 +1,10 @@
 """Settlement: what becomes of the difference between a request's estimate and what it really used."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any
 
-CARRIES = 65_536  # tenants whose carry is remembered; the one unchanged for longest is forgotten
+CARRIES = 65_536  # tenants whose carry is remembered; those unchanged for longest are forgotten
 
 
 class Settlement:
@@ -51,7 +51,7 @@ class Forward(Settlement):
     name = "forward"
 
     def __init__(self) -> None:
-        self.carry: OrderedDict[str, int] = OrderedDict()
+        self.carry: dict[str, int] = {}
         self.epoch = 0
 
     def preview(self, flow: str, estimate: int) -> int:
@@ -82,13 +82,13 @@ class Forward(Settlement):
         if amount:
             self.carry[flow] = amount
             if len(self.carry) > CARRIES:
-                self.carry.popitem(last=False)
+                self.carry = dict(islice(self.carry.items(), CARRIES // 2, None))
 
     def state(self) -> dict[str, Any]:
         return {"carry": list(self.carry.items()), "epoch": self.epoch}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self.carry, self.epoch = OrderedDict(state["carry"]), state["epoch"]
+        self.carry, self.epoch = dict(state["carry"]), state["epoch"]
 
 
 SETTLEMENTS: dict[str, type[Settlement]] = {kind.name: kind for kind in (Settlement, Forward)}

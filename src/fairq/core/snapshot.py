@@ -38,6 +38,7 @@ def load(scheduler: Scheduler, state: Mapping[str, Any]) -> None:
     scheduler.slots.upstreams = {u.name: u for u in of_plain(state["upstreams"], list[Upstream])}
     scheduler.slots.count()
     scheduler.tenants.all = of_plain(state["tenants"], dict[str, Tenant])
+    scheduler.tenants.waiting = sum(tenant.waiting for tenant in scheduler.tenants.all.values())
     scheduler.jobs = {entry.request.id: entry for entry in of_plain(state["jobs"], list[Entry])}
     scheduler.retries = {id_: scheduler.jobs[id_] for id_ in state["retries"]}
     scheduler.patience.dark_since = state["dark_since"]
@@ -56,6 +57,7 @@ def validate(scheduler: Scheduler) -> None:
     policy.validate()
     states = Counter(entry.state for entry in jobs.values())
     check(policy.waiting() == states[State.WAITING], f"the policy holds {policy.waiting()}, {states} live")
+    check(scheduler.tenants.waiting == states[State.WAITING], f"{scheduler.tenants.waiting} are counted, {states} live")
     check(set(scheduler.retries) == {i for i, e in jobs.items() if e.state is State.RETRYING}, "retries are miscounted")
     check(scheduler.busy == bool(policy.waiting()), "the busy period is misjudged")
     running = Counter(entry.upstream for entry in jobs.values() if entry.state is State.RUNNING)

@@ -28,12 +28,15 @@ class RequestRR(FlowPolicy):
         round_, served = self.last
         self.rounds[flow] = round_ if flow > served else round_ + 1
 
-    def charge(self, job: Job, amount: int, now: Time) -> None:
-        round_ = self.rounds.pop(job.flow)
-        self.last = (round_, job.flow)
-        if job.flow in self.ranking:
-            self.rounds[job.flow] = round_ + 1
-        super().charge(job, amount, now)
+    def charged(self, flow: str, amount: int) -> None:
+        round_ = self.rounds.pop(flow)
+        self.last = (round_, flow)
+        if flow in self.ranking:
+            self.rounds[flow] = round_ + 1
+
+    def forget(self, flow: str) -> None:
+        super().forget(flow)
+        self.rounds.pop(flow, None)
 
     def why(self, flow: str, rank: tuple[int, str]) -> Why:
         return Why("next-turn", {"round": rank[0]})

@@ -21,7 +21,7 @@ from typing import Any
 
 from fairq.core.job import Job
 from fairq.core.number import Number, of_json, to_json
-from fairq.core.policy import Decision, Layer, Param, Pick, Time, Unit, Why
+from fairq.core.policy import Layer, Param, Time, Unit, Why
 from fairq.core.queues import ONE, FlowPolicy
 
 REBASE_AT = 1 << 62  # tags stay machine integers
@@ -50,22 +50,19 @@ class SFQ(FlowPolicy):
     def rank(self, flow: str) -> Number:
         return self.meters[flow]
 
-    def commit(self, decision: Decision, now: Time) -> None:
-        if isinstance(decision, Pick):
-            meter = self.meters[decision.job.flow]
-            # A flow on credit lies behind. V does not go back to it, or newcomers could lower V one after the other.
-            if meter > self.virtual_time:
-                self.virtual_time = meter
-        super().commit(decision, now)
-
-    def charge(self, job: Job, amount: int, now: Time) -> None:
-        meter = self.meters[job.flow] + self.normalized(job.flow, amount)
-        self.meters[job.flow] = meter
-        if meter > self.highest:
-            self.highest = meter
-        super().charge(job, amount, now)
+    def picked(self, flow: str) -> None:
+        meter = self.meters[flow]
+        # Only a flow on credit lies behind V. V does not go back to it, or newcomers could lower V one after the other.
+        if meter > self.virtual_time:
+            self.virtual_time = meter
         if self.virtual_time > REBASE_AT:
             self.rebase()
+
+    def charged(self, flow: str, amount: int) -> None:
+        meter = self.meters[flow] + self.normalized(flow, amount)
+        self.meters[flow] = meter
+        if meter > self.highest:
+            self.highest = meter
 
     def joined(self, flow: str, now: Time) -> None:
         self.meters[flow] = max(self.meters.get(flow, self.origin), self.virtual_time - self.right)
