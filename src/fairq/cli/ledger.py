@@ -81,7 +81,9 @@ def explain(
         raise missing
     story = max(found, key=lambda one: one.wall)
     if json:
-        _print_json({**_plain(story), "cause": story.cause, "sentences": list(sentences(story))})
+        _print_json(
+            {**_plain(story), "layers": story.layers, "layer": story.layer, "sentences": list(sentences(story))}
+        )
         return
     console = Console(highlight=False, soft_wrap=True)
     for sentence in sentences(story):

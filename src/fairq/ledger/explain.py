@@ -2,10 +2,10 @@
 
 Time in the queue is divided by what kept the request from running at each moment:
 
-    no upstream     none was usable
-    paused, capped  a limit of its tenant
-    own queue       it was behind earlier requests of its own tenant, while every slot was taken
-    others' turn    it was the next of its tenant, while every slot was taken and other tenants went first
+    no upstream, retry   none was usable, or none but the one that had just failed
+    paused, capped       a limit of its tenant
+    own queue            all slots were taken, and earlier requests of its own tenant were before it
+    slots taken          all slots were taken, and it was its tenant's next; the steps tell who went first
 """
 
 from collections.abc import Callable, Iterator
@@ -34,8 +34,26 @@ class Cause(StrEnum):
     PAUSED = "paused"
     CAPPED = "capped"
     OWN_QUEUE = "own queue"
-    OTHERS = "others' turn"
+    SLOTS = "slots taken"
     RETRY = "retry"
+
+
+class Layer(StrEnum):
+    """Which part of the gateway made a request wait."""
+
+    UPSTREAMS = "upstreams"
+    LIMITS = "limits"
+    ORDER = "order"
+
+
+LAYERS: dict[str, Layer] = {
+    Cause.NO_UPSTREAM: Layer.UPSTREAMS,
+    Cause.RETRY: Layer.UPSTREAMS,
+    Cause.PAUSED: Layer.LIMITS,
+    Cause.CAPPED: Layer.LIMITS,
+    Cause.OWN_QUEUE: Layer.ORDER,
+    Cause.SLOTS: Layer.ORDER,
+}
 
 
 class Step(Struct, frozen=True):
@@ -67,7 +85,7 @@ class Explanation(Struct):
     position     its place in its tenant's queue on arrival, from 1
     rivals       other tenants that were backlogged on arrival
     lead         how far its tenant was ahead of virtual time then, normalized cost units; None without tags
-    waited       by cause; together the time from arrival to dispatch, or to the end if it never ran
+    waited       by cause; without `retry` it is the time from arrival to dispatch, or to the end if it never ran
     first_byte   from its last dispatch to the first byte; generation: from there to the last byte
     served       who was dispatched meanwhile, most charged first
     steps        the first and the last decisions of the wait; `left_out` more lie between them
@@ -106,9 +124,18 @@ class Explanation(Struct):
     notes: list[str] = []
 
     @property
-    def cause(self) -> str | None:
-        """What it waited for most."""
-        return max(self.waited, key=lambda cause: self.waited[cause]) if any(self.waited.values()) else None
+    def layers(self) -> dict[str, int]:
+        """The waiting time by the layer that caused it."""
+        total: dict[str, int] = {}
+        for cause, ns in self.waited.items():
+            total[LAYERS[cause]] = total.get(LAYERS[cause], 0) + ns
+        return total
+
+    @property
+    def layer(self) -> str | None:
+        """The layer that made it wait longest; None if nothing did."""
+        layers = self.layers
+        return max(layers, key=lambda layer: layers[layer]) if any(layers.values()) else None
 
 
 class Witness:
@@ -228,7 +255,7 @@ class Witness:
             return Cause.CAPPED
         if not any(u.healthy and not u.draining and u.slots > 0 for u in self._world.upstreams.values()):
             return Cause.NO_UPSTREAM
-        return Cause.OTHERS if next(iter(tenant.queue)) == self.id else Cause.OWN_QUEUE
+        return Cause.SLOTS if next(iter(tenant.queue)) == self.id else Cause.OWN_QUEUE
 
     def _dispatch(self, line: cmd.Dispatch, living: Living) -> None:
         found = self.found

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from fairq.core.commands import Dispatch
 from fairq.core.number import Number, of_json
 from fairq.core.policy import Why
-from fairq.ledger.explain import Cause, Explanation, Step
+from fairq.ledger.explain import Cause, Explanation, Layer, Step
 from fairq.ledger.tags import units
 
 NOT_PROMISED = (
@@ -20,9 +20,15 @@ CAUSES: dict[str, str] = {
     Cause.NO_UPSTREAM: "no upstream was usable",
     Cause.PAUSED: "its tenant was paused",
     Cause.CAPPED: "its tenant was at its own limit of running requests",
-    Cause.OWN_QUEUE: "earlier requests of its own tenant were before it",
-    Cause.OTHERS: "all slots were taken and it was the turn of others",
+    Cause.OWN_QUEUE: "all slots were taken, and earlier requests of its tenant were before it",
+    Cause.SLOTS: "all slots were taken, and it was its tenant's next",
     Cause.RETRY: "it waited for another upstream after a failure",
+}
+
+LAYERS: dict[str, str] = {
+    Layer.UPSTREAMS: "the upstreams",
+    Layer.LIMITS: "a limit of its tenant",
+    Layer.ORDER: "the order of dispatch",
 }
 
 
@@ -100,7 +106,8 @@ def _wait(found: Explanation) -> Iterator[str]:
         return
     parts = sorted(found.waited.items(), key=lambda part: -part[1])
     each = "; ".join(f"{duration(ns)}: {CAUSES[cause]}" for cause, ns in parts)
-    yield f"It waited {duration(sum(found.waited.values()))} ({each})."
+    total = duration(sum(found.waited.values()))
+    yield f"It waited {total}, made to by {LAYERS[found.layer or Layer.ORDER]} ({each})."
 
 
 def _meanwhile(found: Explanation) -> Iterator[str]:
@@ -132,10 +139,10 @@ def _step(found: Explanation, step: Step) -> str:
 def _dispatch(found: Explanation, line: Dispatch) -> str:
     after = duration(line.time - found.arrival)
     if line.attempt > 1:
-        return f"After +{after} it was tried again, at {line.upstream}, without another charge."
+        return f"After {after} it was tried again, at {line.upstream}, without another charge."
     tokens = f"{line.input_tokens:,} tokens in, {line.output_tokens:,} out"
     cost = f"estimated at {line.estimate:,} ({tokens}), charged {line.charge:,}"
-    return f"After +{after} it went to {line.upstream}: {reason(line.why)}. It was {cost}."
+    return f"After {after} it went to {line.upstream}: {reason(line.why)}. It was {cost}."
 
 
 def _end(found: Explanation) -> Iterator[str]:
@@ -147,6 +154,9 @@ def _end(found: Explanation) -> Iterator[str]:
         yield f"At the upstream it stayed {duration(found.first_byte)} without a byte."
     if found.outcome is None:
         yield "It runs." if found.own else "It still waits."
+        return
+    if not found.attempts and found.total is None:
+        yield f"It was refused before it could queue: {found.outcome}, status {found.status}."
         return
     finish = f", finish reason {found.finish}" if found.finish else ""
     total = f" after {duration(found.total)}" if found.total is not None else ""
