@@ -32,6 +32,7 @@ class Protocol:
 
     name: ClassVar[str] = "none"
     single_cpu: ClassVar[bool] = False  # defined for one processor only
+    undivided: ClassVar[bool] = False  # a holder does not take turns with equally urgent jobs
 
     def __init__(self, ceilings: Mapping[str, int]) -> None:
         """ceilings  the highest own priority of any task that ever locks the resource"""

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from fairq.core.job import Job
-from fairq.core.policy import Cause, Need, Param, Time, Unit, View, Why
+from fairq.core.policy import Cause, Need, Param, Stop, Time, Unit, View, Why
 from fairq.core.ranking import Ranking
 from fairq.core.ready import JobPolicy
 
@@ -47,7 +47,7 @@ class Priority(JobPolicy):
         self.raised: dict[str, int] = {}  # by aging, of jobs that wait
         self.steps: Ranking[str, int] = Ranking()  # when aging raises a waiting job next
         self.turn: dict[str, int] = {}  # place among equals, kept while it runs
-        self.used: dict[str, int] = {}  # of the quantum
+        self.used: dict[str, int] = {}  # of the quantum; a job without an entry is due a new turn
         self.turns = 0
 
     def base(self, job: Job) -> int:
@@ -64,12 +64,12 @@ class Priority(JobPolicy):
         return self.preemptive and first is not None and first[0][0][0] < -self.priority[running.id]
 
     def slice(self, job: Job) -> int | None:
-        return self.quantum - self.used[job.id] if self.quantum and self.preemptive else None
+        return max(self.quantum - self.used[job.id], 0) if self.quantum and self.preemptive else None
 
     # Its queue
     def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
         id_ = job.id
-        if cause is not Cause.PREEMPTED or 0 < self.quantum <= self.used[id_]:
+        if id_ not in self.used:
             self.turns += 1
             self.turn[id_], self.used[id_] = self.turns, 0
         self.priority.setdefault(id_, self.base(job))
@@ -80,13 +80,19 @@ class Priority(JobPolicy):
     def charge(self, job: Job, amount: int, now: Time) -> None:
         self.used[job.id] += amount
 
+    def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
+        if reason is not Stop.PREEMPTED:
+            self.used.pop(job.id, None)
+        super().stop(job, now, reason, on)
+
     def leave(self, job: Job) -> None:
         super().leave(job)
         self.raised.pop(job.id, None)
         self.steps.drop(job.id)
 
     def gone(self, job: Job) -> None:
-        del self.priority[job.id], self.used[job.id], self.turn[job.id]
+        del self.priority[job.id], self.turn[job.id]
+        self.used.pop(job.id, None)
 
     def priority_changed(self, job: Job, now: Time) -> None:
         self.priority[job.id] = job.priority

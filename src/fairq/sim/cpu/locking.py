@@ -67,6 +67,10 @@ class Locking:
             self.tell()
         return None
 
+    def undivided(self, live: Live) -> bool:
+        """Must its slice not end now?"""
+        return self.protocol.undivided and live.id in self.protocol.holder.values()
+
     def tell(self) -> None:
         """Tell the policy of every priority that is another one than before."""
         for id_, priority in self.protocol.changed():

@@ -83,8 +83,7 @@ class Machine:
                 self._happen(kind, what)
             for cpu in cpus:
                 if cpu.end <= now and cpu.live:
-                    self._note("expired", cpu.live)
-                    self._step_back(cpu, cpu.live, Stop.SLICE_USED)
+                    self._expire(cpu, cpu.live)
             change = policy.next_change(now, self) if self.changes else None
             if change is not None and change <= now:
                 self.drive.timer(now)
@@ -258,6 +257,14 @@ class Machine:
             cpu.vacated = None
             if cpu.live is None:
                 cpu.next = NEVER
+
+    def _expire(self, cpu: Processor, live: Live) -> None:
+        if self.locks and self.locks.undivided(live):
+            cpu.end = cpu.due  # until its next mark, where it may let go
+            cpu.next = cpu.due
+        else:
+            self._note("expired", live)
+            self._step_back(cpu, live, Stop.SLICE_USED)
 
     def _step_back(self, cpu: Processor, live: Live, reason: Stop) -> None:
         """The running job returns to the queue; it may be chosen again at once."""
