@@ -10,7 +10,7 @@ from fairq.core.commands import AnyCommand, Dispatch
 from fairq.core.cost import Source, Usage
 from fairq.core.job import Flow, Request
 from fairq.core.lifecycle import Outcome
-from fairq.core.lines import encode
+from fairq.core.lines import encode, encode_lines
 from fairq.core.policy import Policy
 from fairq.core.roster import Setup
 from fairq.core.scheduler import Scheduler
@@ -47,7 +47,7 @@ class Recording:
     def emit(self, kind: type[ev.Event], **fields: Any) -> list[AnyCommand]:
         event: Any = kind(seq=self.scheduler.seq + 1, time=self.now, **fields)
         commands = self.scheduler.handle(event)
-        self._record(b"".join(encode(line) + b"\n" for line in (event, *commands)))
+        self._record(encode_lines([event, *commands]))
         self.order += [command.tenant for command in commands if isinstance(command, Dispatch) and command.attempt == 1]
         return commands
 

@@ -24,8 +24,12 @@ def _read(kind: type, value: Any) -> Any:
     raise NotImplementedError(f"{kind} has no JSON form")
 
 
-encode = msgspec.json.Encoder(enc_hook=_write).encode
+_encoder = msgspec.json.Encoder(enc_hook=_write)
+encode = _encoder.encode
 """An event, command or state -> one line of JSON bytes, without the newline."""
+
+encode_lines = _encoder.encode_lines
+"""A list of them -> their lines, each with its newline; a third cheaper than one by one."""
 
 
 def decoder(kind: Any) -> Callable[[bytes], Any]:

@@ -12,7 +12,7 @@ from fairq.core import events as ev
 from fairq.core.commands import Abort, AnyCommand, Dispatch, Ended, Reject
 from fairq.core.job import Request
 from fairq.core.lifecycle import Outcome, State
-from fairq.core.lines import encode
+from fairq.core.lines import encode_lines
 from fairq.core.scheduler import Scheduler
 from fairq.gateway.admission import Admission
 
@@ -104,9 +104,7 @@ class Dispatcher:
             return  # dispatched while this event waited its turn
         event: Any = kind(seq=scheduler.seq + 1, time=max(self._clock(), scheduler.now), **fields)
         commands = scheduler.handle(event)
-        lines = [encode(event), *map(encode, commands)]
-        lines.append(b"")
-        self._record(b"\n".join(lines))
+        self._record(encode_lines([event, *commands]))
         self._count_waiting(event, commands)
         for command in commands:
             match command:

@@ -125,13 +125,13 @@ class Fold(Book):
     def feed(self, line: AnyLine) -> None:
         self.lines += 1
         self.audit.feed(line)
-        if isinstance(line, cmd.Dispatch):
+        if type(line) is cmd.Dispatch:
             self.decisions.append(line)
             if line.attempt > 1:
                 self._of(line.tenant).retries += 1
-        elif isinstance(line, ev.Admitted):
+        elif type(line) is ev.Admitted:
             self._of(line.request.flow).queued_bytes += line.request.input_bytes
-        elif isinstance(line, ev.Refused):
+        elif type(line) is ev.Refused:
             self._of(line.tenant).outcomes[line.outcome] += 1
 
     # Book

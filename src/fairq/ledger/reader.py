@@ -108,7 +108,7 @@ def _decoded(raw: bytes, path: Path, number: int) -> AnyLine:
         if version is not None and version > FORMAT:
             raise LedgerError(f"{path}:1: format {version}; this fairq reads up to {FORMAT}") from None
         raise LedgerError(f"{path}:{number}: not a line of a ledger: {error}") from None
-    if isinstance(value, Head):
+    if type(value) is Head:
         if number > 1:
             raise LedgerError(f"{path}:{number}: a head must be a segment's first line")
         if value.format != FORMAT:
