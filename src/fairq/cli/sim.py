@@ -2,7 +2,7 @@
 
 import typer
 
-from fairq.cli import sim_cpu
+from fairq.cli import sim_cpu, sim_router
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", help="Run schedulers on a layer.")
 
@@ -13,3 +13,4 @@ def sim() -> None:
 
 
 app.command("cpu", epilog=sim_cpu.EXAMPLES)(sim_cpu.cpu)
+app.command("router", epilog=sim_router.EXAMPLES)(sim_router.router)

@@ -24,7 +24,10 @@ from fairq.policies import make
 from fairq.sim.source import InvalidScenario, Place, read_yaml
 from fairq.sim.trace import Trace
 
-LAYERS = {"cpu": "fairq.sim.cpu.scenario:CpuScenario"}
+LAYERS = {
+    "cpu": "fairq.sim.cpu.scenario:CpuScenario",
+    "router": "fairq.sim.router.scenario:RouterScenario",
+}
 
 MOST = 2**53 - 1  # what JSON readers keep exact
 Natural = Annotated[int, Field(ge=0, le=MOST)]

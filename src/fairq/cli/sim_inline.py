@@ -1,0 +1,52 @@
+"""A scenario from a file, from inline options, or from both: inline ones replace what the file says."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fairq.sim.scenario import Scenario, build
+from fairq.sim.source import InvalidScenario, Place, Source, read_yaml
+
+S = TypeVar("S", bound=Scenario)
+
+Part = tuple[str, str, dict[str, Any]]
+"""An option as it was written: (--tenant, A:cost=8, its fields)."""
+
+
+def assemble(
+    model: type[S],
+    file: Path | None,
+    parts: Mapping[str, Sequence[Part]],
+    policies: Sequence[str],
+    options: Mapping[str, object],
+    form: str,
+) -> S:
+    """parts    key of the scenario -> the options that make its list
+    options  key -> value, None where it was not given
+    form     what to say when neither a file nor parts are given
+
+    Raises InvalidScenario, which says where, also when that is an option.
+    """
+    layer = model.model_fields["layer"].default
+    if not file and not any(parts.values()):
+        raise InvalidScenario([f"{next(iter(parts))}: missing; give {form}, or a scenario file"])
+    source = read_yaml(file) if file else Source("options", {"layer": layer}, {})
+    given: dict[str, Any] = dict(source.value)
+    given |= {key: value for key, value in options.items() if value is not None}
+    given |= {key: [fields for _, _, fields in written] for key, written in parts.items() if written}
+    if policies:
+        given.pop("policy", None)
+        given["policies"] = list(policies)
+    if given.get("layer") != layer:
+        raise InvalidScenario([f"{source.where(('layer',))}: layer = {given.get('layer')!r}: must be {layer} here"])
+
+    def where(place: Place) -> str:
+        key = str(place[0]) if place else ""
+        if len(place) > 1 and isinstance(place[1], int) and parts.get(key):
+            option, text, _ = parts[key][place[1]]
+            return f"{option} {text}"
+        return "--" + key.replace("_", "-") if options.get(key) is not None else source.where(place)
+
+    scenario = build(given, where)
+    assert isinstance(scenario, model)
+    return scenario

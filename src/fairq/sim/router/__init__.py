@@ -1,0 +1,1 @@
+"""The router layer: the article's lab model of section 8, in logical time."""
