@@ -132,7 +132,7 @@ async def desk(
     await gateway.start()
     control = Control(gateway, reload)
     live = Live(labels)
-    link = Link(folder / "control.sock", live)
+    link = Link(folder / "control.sock", live, folder / "ledger")
     await control.start(link.path)
     console = Console(live, link, access or Access(token=TOKEN))
     task = asyncio.create_task(link.run())

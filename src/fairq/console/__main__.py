@@ -14,6 +14,7 @@ from fairq.core.errors import FairqError
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m fairq.console")
     parser.add_argument("--socket", type=Path, required=True)
+    parser.add_argument("--ledger", type=Path)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8081)
     parser.add_argument("--fd", type=int, help="an open listening socket, instead of binding --host and --port")
@@ -24,7 +25,13 @@ def main() -> None:
     try:
         run(
             Settings(
-                path=given.socket, access=access, port=given.port, listen=given.fd, child=True, labels=given.tenants
+                path=given.socket,
+                access=access,
+                port=given.port,
+                listen=given.fd,
+                child=True,
+                labels=given.tenants,
+                ledger=given.ledger,
             )
         )
     except FairqError as error:

@@ -5,10 +5,10 @@ import re
 from collections.abc import Awaitable, Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 from starlette.applications import Starlette
@@ -34,8 +34,7 @@ from fairq.ledger.words import sentences
 SHOWN_TENANTS, MOST_TENANTS = 100, 10_000
 MAX_READERS = 64  # of the event stream
 FOLD_SECONDS = 2.0  # how long the answer to a change waits until the change is seen in the ledger stream
-WEIGHT = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,9}|/[0-9]{1,12})?")
-LEAST_WEIGHT, MOST_WEIGHT = Fraction(1, 10**9), 10**12
+WEIGHT = r"^(?=[0-9.]*[1-9])[0-9]{1,12}(\.[0-9]{1,9}|/0{0,11}[1-9][0-9]{0,11})?$"  # 3, 0.25, 7/2; not 0, not 1/0
 STATIC = Path(__file__).parent / "static"
 TENANT = re.compile(r"[A-Za-z0-9._@:+/-]{1,128}")
 
@@ -43,7 +42,7 @@ TENANT = re.compile(r"[A-Za-z0-9._@:+/-]{1,128}")
 class TenantPatch(Struct, forbid_unknown_fields=True):
     """`weight`: a positive number, 3, 1.5 or "3/2". Both last until the next reload of the configuration."""
 
-    weight: int | float | str | UnsetType = UNSET
+    weight: Annotated[float, Meta(ge=1e-9, le=1e12)] | Annotated[str, Meta(pattern=WEIGHT)] | UnsetType = UNSET
     paused: bool | UnsetType = UNSET
 
 
@@ -54,15 +53,11 @@ class UpstreamPatch(Struct, forbid_unknown_fields=True):
 
 
 class Console:
-    """
-    closing  set when the process ends: streams end with it
-    ledger   its directory; None asks the data plane
-    """
+    """`closing`: set when the process ends; streams end with it."""
 
-    def __init__(self, live: Live, link: Link, access: Access, ledger: Path | None = None) -> None:
+    def __init__(self, live: Live, link: Link, access: Access) -> None:
         self.live, self.link, self.access = live, link, access
         self.closing = asyncio.Event()
-        self._ledger = ledger
         self._readers = 0
         self._rendering, self._explaining = asyncio.Lock(), asyncio.Lock()
 
@@ -75,8 +70,7 @@ class Console:
             Route("/api/openapi.json", self.openapi),
             Route("/api/state", self.state),
             Route("/api/tenants", self.tenants),
-            Route("/api/tenants/{id:path}", self.tenant, methods=["GET"]),
-            Route("/api/tenants/{id:path}", self.change_tenant, methods=["PATCH"]),
+            Route("/api/tenants/{id:path}", self.tenant, methods=["GET", "PATCH"]),
             Route("/api/upstreams", self.upstreams),
             Route("/api/upstreams/{name:path}", self.change_upstream, methods=["PATCH"]),
             Route("/api/reload", self.reload, methods=["POST"]),
@@ -125,6 +119,8 @@ class Console:
         return _json(views.Tenants(views.everywhere(self.live)[: int(most)]))
 
     async def tenant(self, request: Request) -> Response:
+        if request.method == "PATCH":
+            return await self._change_tenant(request)
         return _json(views.Tenants(self._known_tenant(request.path_params["id"])))
 
     async def upstreams(self, request: Request) -> Response:
@@ -163,7 +159,7 @@ class Console:
 
     async def explain(self, request: Request) -> Response:
         id_ = request.path_params["id"]
-        folder = self._ledger or (Path(self.link.about.ledger) if self.link.about else None)
+        folder = self.link.ledger
         if folder is None:
             raise Refusal(503, "no_ledger", "the ledger's directory is not known until the data plane has connected")
         async with self._explaining:
@@ -176,10 +172,10 @@ class Console:
         return _json(found)
 
     # Changing
-    async def change_tenant(self, request: Request) -> Response:
+    async def _change_tenant(self, request: Request) -> Response:
         id_ = request.path_params["id"]
         patch = await _body(request, TenantPatch)
-        weight = None if patch.weight is UNSET else _weight(patch.weight)
+        weight = None if patch.weight is UNSET else Fraction(str(patch.weight))
         if weight is None and patch.paused is UNSET:
             raise Refusal(400, "wrong_body", "say what to change: weight, paused")
         self._known_tenant(id_)
@@ -270,19 +266,8 @@ async def _body(request: Request, kind: type[Any]) -> Any:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.DecodeError as error:
-        raise Refusal(400, "wrong_body", str(error)) from None
-
-
-def _weight(given: int | float | str) -> Fraction:
-    try:
-        # Digits are counted first: 1e-999999999 is a short text, and a rational that fills the memory.
-        exact = Fraction(given) if isinstance(given, str) and WEIGHT.fullmatch(given) else None
-        weight = exact if isinstance(given, str) else Fraction(str(given))
-    except ZeroDivisionError:
-        weight = None
-    if weight is None or not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
-        raise Refusal(400, "wrong_weight", f'weight = {str(given)[:40]}: must be a positive number: 3, 1.5 or "3/2"')
-    return weight
+        rule = 'weight: must be a positive number: 3, 1.5 or "3/2"' if "`$.weight`" in str(error) else str(error)
+        raise Refusal(400, "wrong_body", rule) from None
 
 
 def _number(request: Request, name: str, default: float, least: float, most: float) -> float:

@@ -56,9 +56,10 @@ async def watch(link: Link, live: Live, every: float = EVERY) -> None:
             await link.ask_about()
         except Unavailable:
             live.engines = {}
+            await live.until(lambda: live.connected, every)
         else:
             live.engines = await _ask_all(link.about.upstreams if link.about else ())
-        await asyncio.sleep(every)
+            await asyncio.sleep(every)
 
 
 async def _ask_all(engines: Iterable[EngineAddress]) -> dict[tuple[str, str], float]:

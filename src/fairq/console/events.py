@@ -62,12 +62,13 @@ class Ring:
         self.number = 0
         self.boot = f"{time.time_ns():x}"
 
-    def add(self, pool: str, line: AnyLine, raw: bytes, wall: float) -> None:
+    def add(self, pool: str, line: AnyLine, raw: bytes, wall: Callable[[int], float]) -> None:
+        """`wall`: an event's time on the wall clock."""
         kind = KINDS.get(type(line))
         if kind is not None:
             self.number += 1
-            tenant = getattr(line, "tenant", "")
-            self.items.append(Item(self.number, kind, tenant, pool, wall, msgspec.Raw(raw)))
+            tenant, time = getattr(line, "tenant", ""), line.time  # type: ignore[union-attr]
+            self.items.append(Item(self.number, kind, tenant, pool, wall(time), msgspec.Raw(raw)))
 
     def after(self, number: int, most: int) -> list[Item]:
         """At most so many items that follow `number`. O(of them)."""

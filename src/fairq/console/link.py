@@ -9,7 +9,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from fairq.console.live import Live
+from fairq.console.history import catch_up
+from fairq.console.live import DEFECTS, Live
+from fairq.console.pool import LivePool
 
 CHUNK = 64 << 10  # bytes of lines that are folded before others get their turn
 UNREAD = 1 << 20
@@ -46,8 +48,10 @@ _reply = msgspec.json.Decoder(Reply).decode
 
 
 class Link:
-    def __init__(self, path: Path, live: Live) -> None:
-        self.path, self.live = path, live
+    """`ledger`: its directory; None takes what the data plane says, and then totals begin with the connection."""
+
+    def __init__(self, path: Path, live: Live, ledger: Path | None = None) -> None:
+        self.path, self.live, self._ledger = path, live, ledger
         self.about: About | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._answers: dict[int, asyncio.Future[Reply]] = {}
@@ -123,16 +127,36 @@ class Link:
             lines = bytes(rest) + data[:end]
             rest = bytearray(data[end + 1 :])
             for line in lines.split(b"\n"):
-                self._take(line)
+                begun = self._take(line)
+                if begun is not None:
+                    await self._catch_up(begun)
             self.live.turn()
             await asyncio.sleep(0)  # `read` does not wait while there is more
 
-    def _take(self, line: bytes) -> None:
+    async def _catch_up(self, pool: LivePool) -> None:
+        """The stream begins now; the ledger tells what was before."""
+        ledger = self.ledger
+        try:
+            for _ in catch_up(pool, ledger) if ledger is not None else ():
+                self.live.turn()
+                await asyncio.sleep(0)
+        except (OSError, *DEFECTS) as error:
+            self.live.complain(f"the ledger of {pool.name} cannot be read: {error}")
+        if pool.head is None:
+            pool.bridge()
+
+    @property
+    def ledger(self) -> Path | None:
+        """Its directory, when known."""
+        return self._ledger or (Path(self.about.ledger) if self.about else None)
+
+    def _take(self, line: bytes) -> LivePool | None:
         pool, tab, raw = line.partition(b"\t")
         if pool:
-            self.live.take(pool.decode(errors="replace"), raw)
-        elif tab:
+            return self.live.take(pool.decode(errors="replace"), raw)
+        if tab:
             reply = _reply(raw)
             answer = self._answers.get(reply.id)
             if answer is not None and not answer.done():
                 answer.set_result(reply)
+        return None

@@ -13,6 +13,7 @@ from fairq.core.errors import FairqError
 from fairq.ledger.segment import Head, decode
 
 LABELS = 200
+DEFECTS = (msgspec.MsgspecError, FairqError, LookupError, TypeError, ValueError, ArithmeticError)
 
 
 class Live:
@@ -28,7 +29,7 @@ class Live:
         self.labels = Heaviest(labels, self._unlabel)
         self.ring = Ring()
         self.connected, self.complaint = False, "not connected yet"
-        self.started = self.since = time.time()
+        self.since = time.time()
         self.connections = self.unreadable = self.lines = self.lag = 0
         self.engines: dict[tuple[str, str], float] = {}
         self._seen: set[str] = set()
@@ -55,8 +56,11 @@ class Live:
         self._wake()
 
     # The stream
-    def take(self, name: str, raw: bytes) -> None:
-        """One ledger line of a pool, without its newline. Never raises: what cannot be read is counted."""
+    def take(self, name: str, raw: bytes) -> LivePool | None:
+        """One ledger line of a pool, without its newline. The pool, if a connection to it begins with this line.
+
+        Never raises: what cannot be read is counted.
+        """
         self.lines += 1
         pool = self.pools.get(name)
         try:
@@ -64,17 +68,23 @@ class Live:
             if isinstance(line, Head):
                 self._seen.add(name)
                 if pool is None:
-                    pool = self.pools[name] = LivePool(self.labels)
-            if pool is not None and pool.take(line, len(raw) + 1):
-                self.ring.add(name, line, raw, pool.wall)
-        except (msgspec.MsgspecError, FairqError, LookupError, TypeError, ValueError, ArithmeticError) as error:
-            self.unreadable += 1
-            self.complaint = f"a line of {name} cannot be folded: {type(error).__name__}: {error}"
+                    pool = self.pools[name] = LivePool(name, self.labels, self.ring)
+                pool.announce(line)
+                return pool
+            if pool is not None:
+                pool.take(line, raw)
+        except DEFECTS as error:
+            self.complain(f"a line of {name} cannot be folded: {type(error).__name__}: {error}")
+        return None
+
+    def complain(self, text: str) -> None:
+        self.unreadable += 1
+        self.complaint = text
 
     def turn(self) -> None:
         """A batch of lines is folded."""
         last = max((pool.world.now for pool in self.pools.values()), default=0)
-        self.lag = max(time.monotonic_ns() - last, 0)
+        self.lag = max(time.monotonic_ns() - last, 0) if last else 0
         self._wake()
 
     async def until(self, condition: Callable[[], bool], seconds: float) -> bool:

@@ -32,6 +32,7 @@ def document() -> dict[str, Any]:
         *(TenantPatch, UpstreamPatch),
     )
     _, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    components["TenantPatch"]["minProperties"] = 1
     paths = {
         "/health": {"get": _get("Does the console live?", "Health", ())},
         "/api/state": {

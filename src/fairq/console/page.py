@@ -27,9 +27,9 @@ def page(state: State, decisions: Mapping[str, Sequence[Dispatch]]) -> str:
 
 
 def _link(state: State) -> str:
-    since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(state.since))
+    since = _clock(state.since)
     if state.connected:
-        return f"<p>Connected since {since}. Totals count from when this console started.</p>"
+        return f"<p>Connected since {since}.</p>"
     return f'<p class="bad">Disconnected since {since}: {escape(state.complaint)}. This is how it was then.</p>'
 
 
@@ -46,8 +46,8 @@ def _pool(pool: PoolView, decisions: Sequence[Dispatch]) -> str:
     return "\n".join(
         (
             f"<h2>{escape(pool.name)}: {escape(pool.policy)}, {escape(pool.settlement)}</h2>",
-            f"<p>{pool.waiting:,} wait, {pool.inflight:,} of {pool.slots:,} slots taken, virtual time "
-            f"{pool.virtual_time:,.0f}. {audit}{shared}</p>",
+            f"<p>Since {_clock(pool.since)}. {pool.waiting:,} wait, {pool.inflight:,} of {pool.slots:,} slots taken, "
+            f"virtual time {pool.virtual_time:,.0f}. {audit}{shared}</p>",
             _table(
                 "Tenants",
                 "tenant,weight,share of the last minute,entitled if all were backlogged,waiting,running,"
@@ -96,6 +96,10 @@ def _tenant(tenant: TenantView) -> tuple[object, ...]:
         "" if tenant.lead is None else f"{tenant.lead:,.0f}",
         sum(tenant.outcomes.values()),
     )
+
+
+def _clock(wall: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(wall))
 
 
 def _percent(share: float | None) -> str:

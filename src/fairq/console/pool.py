@@ -2,6 +2,7 @@
 
 from collections import Counter, deque
 
+from fairq.console.events import Ring
 from fairq.console.heaviest import OTHER, Heaviest
 from fairq.console.joint import Joint
 from fairq.core import commands as cmd
@@ -11,10 +12,10 @@ from fairq.ledger.book import Living
 from fairq.ledger.fold import Fold, Totals
 from fairq.ledger.histogram import TIMES, Histogram
 from fairq.ledger.segment import AnyLine, Head
-from fairq.ledger.world import EVENTS
 
 PAIRS = 16  # tenants that the live audit compares two by two
 NOTES = 20
+ALL = 1 << 30  # lines of one event: more than any has
 SLICE = 5_000_000_000  # ns
 SLICES = 12  # of the window over which shares are shown: one minute
 
@@ -43,39 +44,77 @@ class LivePool(Fold):
     """
     labels    the tenants, of all pools, that are counted on their own
     latency   by label: ns per output token from arrival to end, queue included
+    at        the last event that was folded
+    started   identity of the data plane's run: the wall clock at its start, None if unknown
+    since     wall time (s) from which on there are totals
     missed    events that never came here, because the console was not connected
     bytes     of ledger lines folded
     """
 
-    def __init__(self, labels: Heaviest) -> None:
+    def __init__(self, name: str, labels: Heaviest, ring: Ring) -> None:
         super().__init__(tenants=labels.places + 1, pairs=PAIRS)
-        self.labels = labels
+        self.name, self.labels, self.ring = name, labels, ring
         self.joint = Joint(lambda: self.world.now)
         self.world.books.append(self.joint)
         self.recent = Recent()
         self.latency: dict[str, Histogram] = {}
-        self.retries = self.lost = self.recording_gaps = self.missed = self.bytes = 0
-        self._connected_at = 0
+        self.retries = self.lost = self.recording_gaps = self.missed = self.bytes = self.at = 0
+        self.started: int | None = None
+        self.since = 0.0
+        self._known = self._repeated = 0  # lines of event `at`: folded, and seen again on this connection
+        self._announced: Head | None = None
 
-    @property
-    def wall(self) -> float:
-        """Wall time of the last event, seconds."""
+    def wall(self, time: int) -> float:
+        """An event's time on the wall clock, seconds."""
         head = self.head
-        return (head.wall - head.monotonic + self.world.now) / 1e9 if head else 0.0
+        return (head.wall - head.monotonic + time) / 1e9 if head else 0.0
 
-    def take(self, line: AnyLine, size: int) -> bool:
-        """One line. False if it was known already: a head shows the state after lines that are still on their way."""
+    def announce(self, head: Head) -> None:
+        """A connection begins. Lines that follow may be known, go on where the last one ended, or leave a gap that
+        only this head can bridge."""
+        self._announced, self._repeated = head, 0
+
+    def resume(self, head: Head, size: int) -> None:
+        """Go on from the state in `head`."""
+        for flow in head.setup.flows:
+            self.labels.count(flow.id, 0)
+        for job in head.state["jobs"]:
+            self.labels.count(job["request"].get("flow", ""))
         self.bytes += size
-        if isinstance(line, Head):
-            seq = line.state["seq"]
-            if self.head is not None and seq > self.world.seq:
-                self.missed += seq - self.world.seq
-            self._connected_at = seq
-            self.feed(line)
-            return True
-        if line.seq <= self._connected_at:
-            return False
+        self.since = self.since or head.wall / 1e9
+        self.at, self._known = head.state["seq"], ALL
+        self.feed(head)
+
+    def bridge(self) -> None:
+        """There is nothing better than the announced head."""
+        head, self._announced = self._announced, None
+        if head is not None:
+            if self.head is not None:
+                self.missed += max(head.state["seq"] - self.at, 0)
+            self.resume(head, 0)
+
+    def take(self, line: AnyLine, raw: bytes) -> None:
+        """One event or command, in order. What is known already is passed over."""
+        assert not isinstance(line, Head)
+        seq = line.seq
+        if seq > self.at + 1 and self._announced is not None:
+            self.bridge()
+        if seq < self.at:
+            return
+        if seq > self.at:
+            self.at, self._known, self._repeated = seq, 0, 0
+            self._announced = None
+        if self._repeated < self._known:
+            self._repeated += 1
+            return
+        self._known += 1
+        self._repeated += 1
+        self.bytes += len(raw) + 1
         self.feed(line)
+        self._count(line)
+        self.ring.add(self.name, line, raw, self.wall)
+
+    def _count(self, line: AnyLine) -> None:
         kind = type(line)
         if kind is ev.Admitted:
             self.labels.count(line.request.flow)  # type: ignore[union-attr]
@@ -86,9 +125,7 @@ class LivePool(Fold):
         elif kind is ev.RecordingGap:
             self.recording_gaps += 1
             self.lost += line.lost  # type: ignore[union-attr]
-        if kind in EVENTS and len(self.audit.notes) > NOTES:
             del self.audit.notes[:-NOTES]
-        return True
 
     def label(self, tenant: str) -> str:
         return tenant if tenant in self.labels.named else OTHER

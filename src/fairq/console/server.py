@@ -29,7 +29,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     listen  an open socket to serve on, or None to bind `access.host`:`port`
     child   end with standard input: it is a pipe of the data plane's
     labels  tenants that are counted on their own
-    ledger  its directory; None asks the data plane
+    ledger  its directory, for what was before the console connected; None asks the data plane
     """
 
     path: Path
@@ -52,8 +52,8 @@ def run(settings: Settings) -> None:
 
 async def serve(settings: Settings, listener: socket.socket) -> None:
     live = Live(settings.labels)
-    link = Link(settings.path, live)
-    console = Console(live, link, settings.access, settings.ledger)
+    link = Link(settings.path, live, settings.ledger)
+    console = Console(live, link, settings.access)
     server = _Server(
         uvicorn.Config(
             console.app(),

@@ -120,7 +120,10 @@ class Record(Struct, kw_only=True):
 
 
 class PoolView(Struct, kw_only=True):
+    """`since`: from when on totals count."""
+
     name: str
+    since: float
     policy: str
     settlement: str
     virtual_time: float
@@ -142,14 +145,13 @@ class PoolView(Struct, kw_only=True):
 
 
 class State(Struct, kw_only=True):
-    """`since`: when `connected` last changed; `counting_since`: totals count from then on."""
+    """`since`: when `connected` last changed. `lag`: between the last line and its folding."""
 
     fairq: str
     time: float
     connected: bool
     since: float
     complaint: str
-    counting_since: float
     lag: float
     unreadable: int
     pools: list[PoolView]
@@ -202,7 +204,6 @@ def state_of(live: Live, most: int) -> State:
         connected=live.connected,
         since=live.since,
         complaint=live.complaint,
-        counting_since=live.started,
         lag=live.lag / 1e9,
         unreadable=live.unreadable,
         pools=[pool_view(live, name, pool, most) for name, pool in live.pools.items()],
@@ -222,6 +223,7 @@ def pool_view(live: Live, name: str, pool: LivePool, most: int) -> PoolView:
     tenants = tenant_views(name, pool)
     return PoolView(
         name=name,
+        since=pool.since,
         policy=setup.policy if setup else "",
         settlement=setup.settlement if setup else "",
         virtual_time=pool.virtual_time,
@@ -233,7 +235,7 @@ def pool_view(live: Live, name: str, pool: LivePool, most: int) -> PoolView:
         refused=audit.refused,
         retries=pool.retries,
         outcomes=dict(sorted(audit.outcomes.items())),
-        last_event=pool.wall,
+        last_event=pool.wall(world.now),
         bounds=bounds_of(pool),
         fairness=fairness_of(pool.joint),
         record=Record(
