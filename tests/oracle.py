@@ -25,3 +25,33 @@ def max_min(
         left -= step * total
         rising = {name for name in rising if demands[name] > level * Fraction(weights[name])}
     return {name: min(Fraction(demands[name]), level * Fraction(weights[name])) for name in demands}
+
+
+class JointService:
+    """For each pair of flows that are both backlogged: how their service differed over any stretch since both are.
+
+    `widest` is the largest |W_i - W_j| over all intervals in which i and j stayed backlogged, of whatever amounts
+    `served` was given (normalized ones, usually). O(flows) per call.
+    """
+
+    def __init__(self) -> None:
+        self.backlogged: set[str] = set()
+        self.widest: Fraction | int = 0
+        self._pairs: dict[tuple[str, str], list[Fraction | int]] = {}  # difference now, its least, its largest
+
+    def joined(self, flow: str) -> None:
+        for other in self.backlogged - {flow}:
+            self._pairs[min(flow, other), max(flow, other)] = [0, 0, 0]
+        self.backlogged.add(flow)
+
+    def left(self, flow: str) -> None:
+        self.backlogged.discard(flow)
+        for other in self.backlogged:
+            self._pairs.pop((min(flow, other), max(flow, other)), None)
+
+    def served(self, flow: str, amount: Fraction | int) -> None:
+        for other in self.backlogged - {flow}:
+            pair = self._pairs[min(flow, other), max(flow, other)]
+            pair[0] += amount if flow < other else -amount
+            pair[1], pair[2] = min(pair[0], pair[1]), max(pair[0], pair[2])
+            self.widest = max(self.widest, pair[2] - pair[1])
