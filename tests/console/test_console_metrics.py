@@ -145,8 +145,8 @@ async def test_openmetrics_is_spoken_to_those_who_ask(tmp_path: Path) -> None:
 
 def feed(live: Live, run: Recording, since: int = 0) -> int:
     pool = live.take("default", encode(run.head))
-    if pool is not None and pool.head is None:
-        pool.bridge()
+    assert pool is not None
+    pool.follow()
     for raw in run.lines[since:]:
         live.take("default", raw[:-1])
     assert live.unreadable == 0

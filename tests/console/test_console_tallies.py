@@ -20,7 +20,7 @@ from fairq.measure.fairness import jain
 def folded(run: Recording, labels: int = 10) -> LivePool:
     pool = LivePool("default", Heaviest(labels), Ring())
     pool.announce(run.head)
-    pool.bridge()
+    pool.follow()
     for raw in run.lines:
         pool.take(decode(raw), raw[:-1])
     return pool
@@ -139,6 +139,7 @@ def test_lines_that_come_twice_count_once(again: int) -> None:
     pool = folded(run)
     before = (pool.audit.decisions, pool.audit.events, pool.other.charged)
     pool.announce(run.make_head())
+    pool.follow()
     for raw in run.lines[len(run.lines) - again :]:
         pool.take(decode(raw), raw[:-1])
     assert (pool.audit.decisions, pool.audit.events, pool.other.charged) == before
@@ -157,6 +158,7 @@ def test_a_gap_is_bridged_by_the_head_and_counted() -> None:
         run.admit("c", 1)
     missing = run.scheduler.seq - seen.at
     seen.announce(run.make_head())
+    seen.follow()
     unseen = len(run.lines)
     run.admit("c", 1)
     for raw in run.lines[unseen:]:

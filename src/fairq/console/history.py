@@ -11,7 +11,7 @@ from fairq.ledger.reader import Reader
 from fairq.ledger.segment import Head, LedgerError, Opened, decode, folder_of, segments_in
 
 MOST_BYTES = 64 << 20  # read at the first connection; older segments of the same run are not counted
-MOST_MISSED = 8 << 20  # read after a later one: who was cut off for being slow must not fall behind again
+MOST_MISSED = 20_000  # events read after a later one: who was cut off for being slow must not fall behind again
 
 
 class Segment(NamedTuple):
@@ -53,7 +53,7 @@ def catch_up(pool: LivePool, ledger: Path) -> Iterator[None]:
     known = pool.head is not None and started in (None, pool.started)
     if known:
         run = _unknown(run, pool.at)
-        if not run or sum(segment.size for segment in run) > MOST_MISSED + run[0].size:
+        if not run or pool.ahead > MOST_MISSED:
             return
     else:
         pool.started = started

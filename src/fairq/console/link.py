@@ -142,8 +142,7 @@ class Link:
                 await asyncio.sleep(0)
         except (OSError, *DEFECTS) as error:
             self.live.complain(f"the ledger of {pool.name} cannot be read: {error}")
-        if pool.head is None:
-            pool.bridge()
+        pool.follow()
 
     @property
     def ledger(self) -> Path | None:

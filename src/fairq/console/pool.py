@@ -70,9 +70,20 @@ class LivePool(Fold):
         return (head.wall - head.monotonic + time) / 1e9 if head else 0.0
 
     def announce(self, head: Head) -> None:
-        """A connection begins. Lines that follow may be known, go on where the last one ended, or leave a gap that
-        only this head can bridge."""
+        """A connection begins. Before its first line there is time for `history`; then call `follow`."""
         self._announced, self._repeated = head, 0
+
+    @property
+    def ahead(self) -> int:
+        """Events between the last one folded and the head that was announced."""
+        return self._announced.state["seq"] - self.at if self._announced is not None else 0
+
+    def follow(self) -> None:
+        """The lines of the connection come now. They may be known, or go on where the last one ended, or leave a gap
+        that only the announced head can bridge."""
+        self._repeated = 0
+        if self.head is None:
+            self._bridge()
 
     def resume(self, head: Head, size: int) -> None:
         """Go on from the state in `head`."""
@@ -85,12 +96,12 @@ class LivePool(Fold):
         self.at, self._known = head.state["seq"], ALL
         self.feed(head)
 
-    def bridge(self) -> None:
+    def _bridge(self) -> None:
         """There is nothing better than the announced head."""
-        head, self._announced = self._announced, None
+        head, missed = self._announced, max(self.ahead, 0)
+        self._announced = None
         if head is not None:
-            if self.head is not None:
-                self.missed += max(head.state["seq"] - self.at, 0)
+            self.missed += missed if self.head is not None else 0
             self.resume(head, 0)
 
     def take(self, line: AnyLine, raw: bytes) -> None:
@@ -98,7 +109,7 @@ class LivePool(Fold):
         assert not isinstance(line, Head)
         seq = line.seq
         if seq > self.at + 1 and self._announced is not None:
-            self.bridge()
+            self._bridge()
         if seq < self.at:
             return
         if seq > self.at:
