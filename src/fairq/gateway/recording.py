@@ -10,7 +10,8 @@ from fairq.gateway.config import Config
 from fairq.gateway.config_sections import Ledger
 from fairq.gateway.dispatcher import Record
 from fairq.gateway.pool import SECOND, Pool
-from fairq.ledger.segment import Head, head_of
+from fairq.ledger.estimates import last_estimates
+from fairq.ledger.segment import Head, LedgerError, folder_of, head_of
 from fairq.ledger.writer import Alarm, Sink, Upkeep, Writer
 
 TEND_EVERY = 0.25  # seconds: rotation, recovery of a failed disk
@@ -37,6 +38,7 @@ class Recorder:
 
     def open(self, pool: Pool) -> None:
         """Before the pool's first event: its first segment begins with the state before it."""
+        self._remember(pool)
         self._writers[pool.name] = Writer(
             self._config.ledger.dir,
             pool.name,
@@ -49,6 +51,16 @@ class Recorder:
         )
         if self._timer is None:
             self._tend()
+
+    def _remember(self, pool: Pool) -> None:
+        """Take over what the last run had learnt about its tenants' requests."""
+        try:
+            estimates = last_estimates(self._config.ledger.dir / folder_of(pool.name))
+        except (LedgerError, OSError) as error:
+            self._complain(f"ledger: {error}; what it knew of request sizes is lost")
+        else:
+            if estimates is not None:
+                pool.scheduler.estimator.restore(estimates)
 
     def record(self, pool: str) -> Record:
         writers = self._writers
