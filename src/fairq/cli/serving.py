@@ -165,7 +165,8 @@ class Serving:
             environ["FAIRQ_CONSOLE_TOKEN"] = console.admin_token.get_secret_value()
         hosts = [option for host in console.hosts for option in ("--allow-host", host)]
         command = ["-m", "fairq.console", "--socket", str(control), "--host", console.host]
-        command += ["--fd", str(listener.fileno()), "--ledger", str(self.config.ledger.dir), *hosts]
+        command += ["--fd", str(listener.fileno()), "--ledger", str(self.config.ledger.dir)]
+        command += ["--tenants", str(console.tenants), *hosts]
         return Child(command, environ, complain, [listener.fileno()])
 
     def _reload(self) -> list[str]:

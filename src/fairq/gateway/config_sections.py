@@ -56,6 +56,7 @@ class Console(Section):
         None, "needed for every change, and off loopback for everything; without one nothing can be changed"
     )
     hosts: Many[Name] = key((), "further Host names it answers to, such as fairq.example.org (against DNS rebinding)")
+    tenants: Count = key(200, "tenants counted on their own, those with most traffic; the others together as `other`")
 
 
 class Ledger(Section):
