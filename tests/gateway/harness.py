@@ -8,7 +8,7 @@ async with world(slots=1) as w:
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -129,15 +129,19 @@ class World:
 
 @asynccontextmanager
 async def world(
-    config: str = "", *, upstreams: int = 1, slots: int = 4, pool: str = "", tls: Any = None
+    config: str = "", *, upstreams: int = 1, slots: int = 4, pool: str = "", pools: Sequence[str] = ()
 ) -> AsyncIterator[World]:
-    """`config`: YAML beside `pools`; `pool`: YAML of the one pool beside its upstreams, each with `slots`."""
-    servers = [ScriptedUpstream() for _ in range(upstreams)]
+    """`config`: YAML beside `pools`; `pool`: YAML of the one pool beside its upstreams, each with `slots`.
+
+    `pools`: YAML of several pools instead, p0, p1, ..., with one upstream each.
+    """
+    servers = [ScriptedUpstream() for _ in pools or range(upstreams)]
     for server in servers:
         await server.start()
     listed = [{"name": f"u{i}", "url": server.url, "max_inflight": slots} for i, server in enumerate(servers)]
+    made = [{"name": f"p{i}", "upstreams": listed[i : i + 1]} | yaml.safe_load(text) for i, text in enumerate(pools)]
     given = yaml.safe_load(config) or {}
-    given |= {"listen": {"port": 0}, "pools": [{"upstreams": listed} | (yaml.safe_load(pool) or {})]}
+    given |= {"listen": {"port": 0}, "pools": made or [{"upstreams": listed} | (yaml.safe_load(pool) or {})]}
     lines = Lines()
     logged: list[Ended | Refused] = []
     gateway = Gateway(parse(json.dumps(given)), lines, lambda _, record: logged.append(record))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 TOKENS_PER_MESSAGE = 4  # of a chat template
 TOKENS_PER_IMAGE = 576  # a 336-pixel image in a LLaVA-like model; a stated guess, the cost model learns from usage
 MAX_ID = 128
+SHORTEST_WAIT = 1_000_000  # ns; who waits for nothing still gets a slot that is free
 
 
 def request_id(exchange: Exchange) -> str:
@@ -157,6 +158,7 @@ class Intake:
     def _describe(self, peeked: Peeked | None, size: int) -> Request:
         gateway, extra = self._gateway, self._extra
         units = extra.units if extra is not None and extra.cost == "fixed" else None
+        expires = max(self.arrival + self._wait, time.monotonic_ns() + SHORTEST_WAIT)
         if peeked is None:
             return Request(
                 id=self._id,
@@ -164,7 +166,7 @@ class Intake:
                 seq=gateway.next_arrival(),
                 arrival=self.arrival,
                 size=units,
-                expires=self.arrival + self._wait,
+                expires=expires,
             )
         model = peeked.model
         return Request(
@@ -183,7 +185,7 @@ class Intake:
             output_limit=0 if extra is not None and extra.cost == "input" else peeked.limit,
             choices=peeked.choices,
             prompts=peeked.prompts,
-            expires=self.arrival + self._wait,
+            expires=expires,
         )
 
     def _refuse_when_draining(self) -> bool:

@@ -67,7 +67,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
-        self.transport.set_write_buffer_limits(high=0)  # so that `sent` counts what the kernel took
+        # So that `sent` counts what the kernel took. Not 0: over TLS asyncio then pauses for ever.
+        self.transport.set_write_buffer_limits(high=1, low=0)
         self.number = self.upstream.opened(self)
 
     def connection_lost(self, error: Exception | None) -> None:
