@@ -1,4 +1,4 @@
-"""A pool driven by hand: numbers and times the events, keeps its own books, and checks what must hold after each one."""
+"""A pool driven by hand: it numbers and times events, keeps books of its own, and checks what must hold after each."""
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Mapping
@@ -14,7 +14,8 @@ from fairq.core.commands import Abort, AnyCommand, Dispatch, Ended, Reject
 from fairq.core.cost import CostModel, Source, Usage
 from fairq.core.job import Flow, Request
 from fairq.core.lifecycle import Outcome
-from fairq.core.number import fixed
+from fairq.core.number import TAG_BITS, fixed
+from fairq.core.policy import Policy
 from fairq.core.roster import Setup
 from fairq.core.scheduler import Scheduler
 from fairq.policies.sfq import SFQ
@@ -23,15 +24,15 @@ TOKENS = CostModel(alpha=Fraction(0), beta=Fraction(1), default_output=100)  # a
 SECOND = 1_000_000_000
 
 
-def scheduler(setup: Setup) -> Scheduler:
-    return Scheduler(setup, policies.make(setup.policy), placements.make(setup.placement))
+def scheduler(setup: Setup, policy: Policy | None = None) -> Scheduler:
+    return Scheduler(setup, policy or policies.make(setup.policy), placements.make(setup.placement))
 
 
 class Pool:
     """
-    waiting, running   ids in order, by what the commands said
-    served             actual output tokens by tenant
-    charged            by tenant
+    waiting, running  by id, in order, as the commands said
+    served, charged   actual output tokens, and cost units, by tenant
+    fair              whether the pairwise bound is asserted at each dispatch; None: if the policy is SFQ
     """
 
     def __init__(
@@ -39,10 +40,13 @@ class Pool:
         slots: int | Mapping[str, int] = 1,
         setup: Setup | None = None,
         validate: bool = True,
+        policy: Policy | str = "sfq",
+        fair: bool | None = None,
         **terms: Any,
     ) -> None:
-        self.setup = setup or Setup(**{"cost": TOKENS, **terms})
-        self.scheduler = scheduler(self.setup)
+        spec, made = (policy, None) if isinstance(policy, str) else (policy.name, policy)
+        self.setup = setup or Setup(**{"cost": TOKENS, "policy": spec, **terms})
+        self.scheduler = scheduler(self.setup, made)
         self.validate = validate
         self.now = 0
         self.waiting: OrderedDict[str, Request] = OrderedDict()
@@ -57,6 +61,8 @@ class Pool:
         self.events: list[ev.AnyEvent] = []
         self.joint = JointService()
         self.largest = 0  # normalized charge of this busy period, on the grid of tags
+        self.fair = isinstance(self.scheduler.policy, SFQ) if fair is None else fair
+        self.credit = getattr(self.scheduler.policy, "credit", 0) << TAG_BITS
         self.flows = {flow.id: flow for flow in self.setup.flows}
         self.paused: set[str] = {flow.id for flow in self.setup.flows if flow.paused}
         self.count = 0
@@ -71,7 +77,7 @@ class Pool:
         self._note(event, commands)
         if self.validate:
             snapshot.validate(self.scheduler)
-            self.check_band()
+        self.check_band()
         return commands
 
     def admit(self, tenant: str, id_: str = "", wait: int = 0, **fields: Any) -> str:
@@ -205,8 +211,8 @@ class Pool:
         normalized = fixed(command.charge, above, below)
         self.largest = max(self.largest, normalized)
         self.joint.served(tenant, normalized)
-        if self.setup.policy == "sfq":
-            assert self.joint.widest <= 2 * self.largest
+        if self.fair:
+            assert self.joint.widest <= 2 * (self.largest + self.credit)
         self._leaves_queue(id_)
         self.inflight[tenant] += 1
         self._judge(tenant)
@@ -214,6 +220,6 @@ class Pool:
     def check_band(self) -> None:
         """V <= M_i <= V + q for every backlogged tenant."""
         policy = self.scheduler.policy
-        if isinstance(policy, SFQ) and not policy.credit:
+        if isinstance(policy, SFQ):
             for tenant in self.joint.backlogged:
-                assert 0 <= policy.meters[tenant] - policy.virtual_time <= self.largest
+                assert -self.credit <= policy.meters[tenant] - policy.virtual_time <= self.largest

@@ -54,7 +54,7 @@ from msgspec import Struct
 
 from fairq.core.errors import ConfigError, UnknownName
 from fairq.core.job import Flow, Job
-from fairq.core.number import Normalize, Number, exact
+from fairq.core.number import Normalize, Number, exact, to_json
 
 Time = int
 
@@ -162,6 +162,7 @@ class Layer(Struct, kw_only=True):
 
     cost       what `charge` will be given if the job is dispatched now
     normalize  (amount, weight's numerator, its denominator) -> tag distance
+    tag        how a tag is written where people read it; a layer whose tags are scaled divides here
     rate       service per time unit (a link's)
     capacity   resource totals (a cluster's)
     random     the n-th draw
@@ -173,6 +174,7 @@ class Layer(Struct, kw_only=True):
     provides: frozenset[Need] = frozenset()
     cost: Callable[[Job], int] = size_of
     normalize: Normalize = exact
+    tag: Callable[[Number], int | str] = to_json
     rate: Number = 1
     capacity: Mapping[str, int] = {}
     random: Draw | None = None
@@ -225,6 +227,7 @@ class Policy:
     unit: ClassVar[Unit]
     needs: ClassVar[frozenset[Need]] = frozenset()
     params: ClassVar[tuple[Param, ...]] = ()
+    keeps_order: ClassVar[bool] = False  # are the jobs of a flow served in order of arrival?
     version: ClassVar[int] = 1  # goes up when the same events would give other decisions
 
     layer: Layer
@@ -265,6 +268,12 @@ class Policy:
 
     def commit(self, decision: Decision, now: Time) -> None:
         raise NotImplementedError
+
+    def take(self, now: Time, view: View) -> Job | None:
+        """`select` and `commit` in one, for a layer that asks for no reason: the job, None for a Wait."""
+        decision = self.select(now, view)
+        self.commit(decision, now)
+        return decision.job if isinstance(decision, Pick) else None
 
     def next_change(self, now: Time, view: View) -> Time | None:
         """The earliest time at which `select` could answer otherwise without an event; may be early, never late."""

@@ -20,6 +20,8 @@ class FlowPolicy(Policy):
     O(log F) for each call, F = backlogged flows.
     """
 
+    keeps_order = True
+
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
         self.queues: dict[str, OrderedDict[str, Job]] = {}
@@ -100,6 +102,20 @@ class FlowPolicy(Policy):
         if not queue:
             del self.queues[flow]
             self.ranking.drop(flow)
+
+    def take(self, now: Time, view: View) -> Job | None:
+        heap = self.ranking.heap
+        if not heap:
+            return None
+        flow = heap[0][1]
+        self.picked(flow)
+        queue = self.queues[flow]
+        job = queue.popitem(last=False)[1]
+        self._waiting -= 1
+        if not queue:
+            del self.queues[flow]
+            self.ranking.drop(flow)
+        return job
 
     def charge(self, job: Job, amount: int, now: Time) -> None:
         """Called once after `commit`: the amount is known, so the flow takes its new place."""
