@@ -15,9 +15,10 @@ from fairq.core.policy import Policy
 from fairq.core.roster import Setup
 from fairq.core.scheduler import Scheduler
 from fairq.ledger.audit import Audit
+from fairq.ledger.checks import Check
 from fairq.ledger.reader import Reader
 from fairq.ledger.replay import Replay, Result
-from fairq.ledger.report import Check, Report
+from fairq.ledger.report import Report
 from fairq.ledger.segment import Head, head_of, name_of
 
 FAR = 1 << 60

@@ -12,7 +12,8 @@ from fairq.core.job import Flow
 from fairq.core.lifecycle import Outcome
 from fairq.core.lines import encode
 from fairq.core.roster import Setup
-from fairq.ledger.explain import SHOWN, Cause, Layer, explain
+from fairq.ledger.explain import SHOWN, explain
+from fairq.ledger.explanation import Cause, Layer
 from fairq.ledger.segment import LedgerError, Opened
 from fairq.ledger.words import sentences
 

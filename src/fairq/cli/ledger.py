@@ -15,12 +15,13 @@ from rich.text import Text
 
 from fairq.core.lines import encode
 from fairq.ledger.audit import WATCHED, Audit
-from fairq.ledger.explain import Explanation
+from fairq.ledger.checks import Check
 from fairq.ledger.explain import explain as explanation_of
+from fairq.ledger.explanation import Explanation
 from fairq.ledger.heaviest import charges
 from fairq.ledger.reader import Line, Reader, pools_in
 from fairq.ledger.replay import Replay, Result
-from fairq.ledger.report import Check, PairReport, Report
+from fairq.ledger.report import PairReport, Report
 from fairq.ledger.segment import LedgerError
 from fairq.ledger.words import NOT_PROMISED, amount, count, sentences
 

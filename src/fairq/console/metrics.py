@@ -14,9 +14,9 @@ from prometheus_client.registry import Collector
 from fairq.console.heaviest import OTHER
 from fairq.console.live import Live
 from fairq.console.pool import LivePool
+from fairq.ledger.checks import BOUNDS
 from fairq.ledger.fold import Totals
 from fairq.ledger.histogram import Histogram
-from fairq.ledger.report import BOUNDS
 from fairq.ledger.tags import units
 
 NS = 1e9

@@ -13,9 +13,10 @@ from fairq.console.heaviest import OTHER
 from fairq.console.joint import Joint, Together
 from fairq.console.live import Live
 from fairq.console.pool import LivePool
-from fairq.ledger.explain import Explanation
+from fairq.ledger.checks import Check
+from fairq.ledger.explanation import Explanation
 from fairq.ledger.fold import Totals
-from fairq.ledger.report import Check, PairReport
+from fairq.ledger.report import PairReport
 from fairq.ledger.tags import units
 from fairq.ledger.world import World
 from fairq.measure.fairness import jain

@@ -13,13 +13,14 @@ from msgspec.structs import replace
 from fairq.core import commands as cmd
 from fairq.core import events as ev
 from fairq.core.cost import CostModel, Estimator
-from fairq.core.lifecycle import Outcome, State
 from fairq.core.lines import of_plain
 from fairq.core.number import of_json
 from fairq.ledger.book import Living
 from fairq.ledger.carry import Carry
+from fairq.ledger.checks import FAIR, Checks
+from fairq.ledger.endings import Endings
 from fairq.ledger.pairs import Pair, Pairs
-from fairq.ledger.report import CHECKS, FAIR, Measure, Report, pair_report
+from fairq.ledger.report import Report, pair_report
 from fairq.ledger.segment import AnyLine, Head, Opened
 from fairq.ledger.tags import Tags, policy_of, units
 from fairq.ledger.world import EVENTS, World
@@ -36,21 +37,29 @@ class Audit:
     """
 
     def __init__(self, pairs: int = WATCHED, only: Collection[str] | None = None) -> None:
-        self.checks = {name: Measure(name) for name in CHECKS}
+        self.checks = Checks(lambda: self.world.seq)
         self.tags = Tags()
         self.carry = Carry(self.tags)
         self.pairs = Pairs(pairs, only, self._wide, lambda: self.world.now)
         self.world = World((self.tags, self.carry, self.pairs) if pairs or only else (self.tags, self.carry))
-        self.world.complain = lambda check, text: self._fail(check, text)
+        self.world.complain = self.checks.fail
+        self.estimator = Estimator(CostModel())
+        self.endings = Endings(self.world, self.carry, self.estimator, self.checks)
         self.head: Head | None = None
-        self.outcomes: Counter[str] = Counter()
         self.idle: Counter[str] = Counter()
         self.events = self.decisions = self.segments = self.restarts = self.gaps = self.lost = 0
         self.admitted = self.refused = self.cut_off = 0
         self.notes: list[str] = []
-        self._due: dict[str, Outcome] = {}  # requests that must end within this event, and how
         self._policy = ""
-        self._estimator = Estimator(CostModel())
+        self._before: dict[type, Callable[[Any], None]] = {
+            ev.Admitted: self._admitted,
+            ev.Refused: self._refused,
+            ev.Reconfigured: self._reconfigured,
+            ev.CalibrationChanged: self._calibrated,
+            ev.RecordingGap: self._gap,
+            cmd.Dispatch: self._dispatched,
+            **self.endings.before,
+        }
 
     def feed(self, line: AnyLine) -> None:
         """One line, in order. Never raises on what a line says; the first one must be a head."""
@@ -62,16 +71,21 @@ class Audit:
         if kind in EVENTS:
             self._settle()
             self.events += 1
-            if not self._held("sequence", line.seq == world.seq + 1 and line.time >= world.now):
-                self._fail("sequence", f"event {line.seq} at {line.time} after event {world.seq} at {world.now}")
+            if not self.checks.held("sequence", line.seq == world.seq + 1 and line.time >= world.now):
+                self.checks.fail("sequence", f"event {line.seq} at {line.time} after event {world.seq} at {world.now}")
         elif line.seq != world.seq or line.time != world.now:
-            self._fail("sequence", f"{kind.__name__} of event {line.seq} stands behind event {world.seq}")
-        before = BEFORE.get(kind)
+            self.checks.fail("sequence", f"{kind.__name__} of event {line.seq} stands behind event {world.seq}")
+        before = self._before.get(kind)
         if before is not None:
-            before(self, line)
+            before(line)
         world.apply(line)
         if kind is cmd.Dispatch and line.attempt == 1:  # type: ignore[union-attr]
             self._bounds(line.id)  # type: ignore[union-attr]
+
+    @property
+    def outcomes(self) -> Counter[str]:
+        """Of all requests that have ended, refused ones too."""
+        return self.endings.outcomes
 
     def finish(self, notes: Collection[str] = ()) -> Report:
         """The last line was fed. What its event still lacks may have been cut off: a note, not a violation."""
@@ -92,7 +106,7 @@ class Audit:
             if agrees:
                 self.checks["heads"].held += 1
             else:
-                self._fail("heads", f"the head after event {world.seq} shows another state")
+                self.checks.fail("heads", f"the head after event {world.seq} shows another state")
                 self._adopt(head)
         else:
             self._cut_off()
@@ -109,8 +123,8 @@ class Audit:
         for name in FAIR:
             self.checks[name].promised = self._policy == "sfq"
         self.checks["fifo"].promised = self._policy in IN_ORDER
-        self._estimator.adopt(of_plain(head.state["rates"], CostModel))
-        self._due = {}
+        self.estimator.adopt(of_plain(head.state["rates"], CostModel))
+        self.endings.due.clear()
         self.world.restore(head)
 
     def _same_tags(self, state: dict[str, Any]) -> bool:
@@ -124,17 +138,14 @@ class Audit:
 
     def _cut_off(self) -> None:
         world = self.world
-        if self._due or (world.free > 0 and world.backlogged):
+        if self.endings.due or (world.free > 0 and world.backlogged):
             self.notes.append(f"the recording stops inside event {world.seq}, or behind it")
-            self._due = {}
+            self.endings.due.clear()
 
     # At the end of an event
     def _settle(self) -> None:
-        world, due = self.world, self._due
-        if due:
-            for id_, outcome in due.items():
-                self._fail("one outcome each", f"{id_} should have ended ({outcome}) and has no record")
-            due.clear()
+        world = self.world
+        self.endings.settle()
         if not world.waiting and not world.retrying:
             return
         check = self.checks["work conservation"]
@@ -161,74 +172,52 @@ class Audit:
         return ""
 
     # Before a line is applied
-    def _before_admitted(self, line: ev.Admitted) -> None:
+    def _admitted(self, line: ev.Admitted) -> None:
         self.admitted += 1
 
-    def _before_refused(self, line: ev.Refused) -> None:
+    def _refused(self, line: ev.Refused) -> None:
         self.refused += 1
         self.outcomes[line.outcome] += 1
 
-    def _before_cancelled(self, line: ev.Cancelled) -> None:
-        living = self.world.living.get(line.id)
-        if living is not None and living.state in (State.WAITING, State.RETRYING):
-            waits = living.state is State.WAITING
-            self._due[line.id] = Outcome.CANCELLED_WAITING if waits else Outcome.CANCELLED_RUNNING
+    def _reconfigured(self, line: ev.Reconfigured) -> None:
+        self.estimator.adopt(line.cost)
 
-    def _before_failed(self, line: ev.AttemptFailed) -> None:
-        living = self.world.living.get(line.id)
-        if living is not None and living.gone:
-            self._due[line.id] = Outcome.CANCELLED_RUNNING
+    def _calibrated(self, line: ev.CalibrationChanged) -> None:
+        self.estimator.adopt(replace(self.estimator.model, alpha=line.alpha, beta=line.beta))
 
-    def _before_evicted(self, line: ev.Evicted) -> None:
-        self._due[line.id] = Outcome.REFUSED_QUEUE_FULL
-
-    def _before_reject(self, line: cmd.Reject) -> None:
-        self._due[line.id] = line.outcome
-
-    def _before_finished(self, line: ev.Finished) -> None:
-        self._due[line.id] = line.outcome
-        living = self.world.living.get(line.id)
-        if living is not None:
-            usage = self._estimator.clipped(living.request, line.usage)
-            self.carry.settle(living, self._estimator.actual(living.request, usage))
-
-    def _before_reconfigured(self, line: ev.Reconfigured) -> None:
-        self._estimator.adopt(line.cost)
-
-    def _before_calibration(self, line: ev.CalibrationChanged) -> None:
-        self._estimator.adopt(replace(self._estimator.model, alpha=line.alpha, beta=line.beta))
-
-    def _before_gap(self, line: ev.RecordingGap) -> None:
+    def _gap(self, line: ev.RecordingGap) -> None:
         self.notes.append(f"event {line.seq}: {line.lost} lines are missing before it")
 
-    def _before_dispatch(self, line: cmd.Dispatch) -> None:
+    def _dispatched(self, line: cmd.Dispatch) -> None:
         world = self.world
         living = world.living.get(line.id)
         upstream = world.upstreams.get(line.upstream)
         if upstream is None or upstream.free <= 0:
-            self._fail("slots", f"{line.id} goes to {line.upstream or '(none)'}, which has no free slot")
+            self.checks.fail("slots", f"{line.id} goes to {line.upstream or '(none)'}, which has no free slot")
         else:
             self.checks["slots"].held += 1
         if living is None:
             return  # the world complains
         if line.attempt > 1:
             if line.charge or line.attempt > TRIES or line.upstream == living.upstream:
-                self._fail("charges", f"attempt {line.attempt} of {line.id} at {line.upstream} costs {line.charge}")
+                wrong = f"attempt {line.attempt} of {line.id} at {line.upstream} costs {line.charge}"
+                self.checks.fail("charges", wrong)
             return
         self.decisions += 1
         tenant = living.tenant
         if line.tenant != tenant.id:
-            self._fail("record", f"{line.id} belongs to {tenant.id}, not to {line.tenant}")
+            self.checks.fail("record", f"{line.id} belongs to {tenant.id}, not to {line.tenant}")
         if not tenant.open:
-            self._fail("slots", f"{line.id} is dispatched while {tenant.id} is paused or at its cap")
-        if not self._held("fifo", next(iter(tenant.queue), "") == line.id):
-            self._fail("fifo", f"{line.id} is not the oldest of {tenant.id}")
-        due = self.carry.due(tenant, line.estimate) if self.carry.forward else max(line.estimate, 1)
-        if not self._held("charges", line.charge == due):
-            self._fail("charges", f"{line.id} is charged {line.charge} instead of {due}")
+            self.checks.fail("slots", f"{line.id} is dispatched while {tenant.id} is paused or at its cap")
+        if not self.checks.held("fifo", next(iter(tenant.queue), "") == line.id):
+            self.checks.fail("fifo", f"{line.id} is not the oldest of {tenant.id}")
+        due = self.carry.due(tenant, line.estimate)
+        if not self.checks.held("charges", line.charge == due):
+            self.checks.fail("charges", f"{line.id} is charged {line.charge} instead of {due}")
         contended = len(world.backlogged) > tenant.backlogged
         if contended is not line.contended:
-            self._fail("charges", f"{line.id} is recorded as contended: {line.contended}; others waited: {contended}")
+            wrong = f"{line.id} is recorded as contended: {line.contended}; others waited: {contended}"
+            self.checks.fail("charges", wrong)
         if self._policy == "sfq":
             self._order(line, living)
 
@@ -236,39 +225,17 @@ class Audit:
         tags, tenant = self.tags, living.tenant
         first, values = tags.first(), line.why.values
         lead = tags.lead(tenant)
-        recorded = of_json(values.get("meter", 0)) - of_json(values.get("virtual_time", 0))
+        meter, virtual_time = values.get("meter"), values.get("virtual_time")
+        recorded = meter - virtual_time if isinstance(meter, int) and isinstance(virtual_time, int) else None
         if first is not None and first[1] != tenant.id:
             ahead = f"{units(first[0] - tags.virtual_time):g} ahead of virtual time"
-            self._fail("least meter first", f"{tenant.id} goes at {units(lead):g}, while {first[1]} is only {ahead}")
-        elif not self._held("least meter first", recorded == lead):
-            self._fail("least meter first", f"{line.id} is recorded {units(recorded):g} ahead, not {units(lead):g}")
-        if not self._held("virtual time", lead >= -tags.right):
-            self._fail("virtual time", f"dispatching {line.id} takes it {units(-lead):g} back")
-
-    def _before_ended(self, line: cmd.Ended) -> None:
-        due = self._due.pop(line.id, None)
-        living = self.world.living.get(line.id)
-        self.outcomes[line.outcome] += 1
-        if due is not line.outcome:
-            reason = f"its outcome is {due}" if due else "nothing ended it"
-            self._fail("one outcome each", f"{line.id} is recorded as {line.outcome}; {reason}")
-        elif living is not None:
-            self.checks["one outcome each"].held += 1
-        if living is None:
-            return
-        request, finished = living.request, living.finished
-        if living.attempts and finished is None:
-            self.carry.settle(living, 0)
-        wait = (living.dispatched if living.attempts else line.time) - request.arrival
-        theirs = (line.tenant, line.estimate, line.charge, line.attempts, line.wait, line.total, line.upstream)
-        mine = (living.tenant.id, living.estimate, living.charge, living.attempts, wait, line.time - request.arrival)
-        early = line.outcome is Outcome.EXPIRED and line.time < request.expires
-        if not self._held("record", theirs == (*mine, living.upstream) and not early):
-            self._fail("record", f"the record of {line.id} says otherwise: {theirs}, not {(*mine, living.upstream)}")
-        usage = self._estimator.clipped(request, finished.usage) if finished else line.usage
-        actual = self._estimator.actual(request, usage) if finished else 0
-        if not self._held("usage", line.actual == actual and line.usage == usage):
-            self._fail("usage", f"{line.id} cost {actual} for {usage}, not {line.actual} for {line.usage}")
+            wrong = f"{tenant.id} goes at {units(lead):g}, while {first[1]} is only {ahead}"
+            self.checks.fail("least meter first", wrong)
+        elif not self.checks.held("least meter first", recorded == lead):
+            theirs = "nowhere" if recorded is None else f"{units(recorded):g} ahead"
+            self.checks.fail("least meter first", f"{line.id} is recorded {theirs}, not {units(lead):g} ahead")
+        if not self.checks.held("virtual time", lead >= -tags.right):
+            self.checks.fail("virtual time", f"dispatching {line.id} takes it {units(-lead):g} back")
 
     # After a decision
     def _bounds(self, id_: str) -> None:
@@ -277,21 +244,12 @@ class Audit:
         if last is None or first is None:
             return
         below = tags.virtual_time - first[0]
-        check = self.checks["band"]
         if below > tags.right:
-            check.fail(self.world.seq, f"{first[1]} is {units(below):g} behind virtual time")
-        check.within(last[0] - tags.virtual_time + max(below, 0), tags.reach, self.world.seq, (last[1],))
+            self.checks.fail("band", f"{first[1]} is {units(below):g} behind virtual time")
+        self.checks.within("band", last[0] - tags.virtual_time + max(below, 0), tags.reach, (last[1],))
 
     def _wide(self, pair: Pair, gap: int) -> None:
-        self.checks["pairs"].within(gap, 2 * self.tags.reach, self.world.seq, pair.tenants)
-
-    # Saying so
-    def _fail(self, check: str, text: str) -> None:
-        self.checks[check].fail(self.world.seq, text)
-
-    def _held(self, check: str, holds: bool) -> bool:
-        self.checks[check].held += holds
-        return holds
+        self.checks.within("pairs", gap, 2 * self.tags.reach, pair.tenants)
 
     def report(self) -> Report:
         """So far."""
@@ -320,19 +278,3 @@ class Audit:
             unwatched_decisions=self.pairs.unwatched,
             notes=list(self.notes),
         )
-
-
-BEFORE: dict[type, Callable[[Audit, Any], None]] = {
-    ev.Admitted: Audit._before_admitted,
-    ev.Refused: Audit._before_refused,
-    ev.Cancelled: Audit._before_cancelled,
-    ev.Evicted: Audit._before_evicted,
-    ev.AttemptFailed: Audit._before_failed,
-    ev.Finished: Audit._before_finished,
-    ev.Reconfigured: Audit._before_reconfigured,
-    ev.CalibrationChanged: Audit._before_calibration,
-    ev.RecordingGap: Audit._before_gap,
-    cmd.Dispatch: Audit._before_dispatch,
-    cmd.Reject: Audit._before_reject,
-    cmd.Ended: Audit._before_ended,
-}

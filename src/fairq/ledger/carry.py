@@ -26,7 +26,7 @@ class Carry(Book):
         self._tags = tags
 
     def due(self, tenant: Tenant, estimate: int) -> int:
-        """What its next charge must be."""
+        """What its next charge must be. Under `fixed` settlement nothing is ever carried."""
         return max(1, estimate + self.carry.get(tenant.id, 0))
 
     def restored(self, head: Head) -> None:

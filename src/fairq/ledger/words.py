@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from fairq.core.commands import Dispatch
 from fairq.core.number import Number, of_json
 from fairq.core.policy import Why
-from fairq.ledger.explain import Cause, Explanation, Layer, Step
+from fairq.ledger.explanation import Cause, Explanation, Layer, Step
 from fairq.ledger.tags import units
 
 NOT_PROMISED = (
