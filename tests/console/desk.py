@@ -130,7 +130,11 @@ async def desk(
     parsed = parse(json.dumps(given))
     gateway = Gateway(parsed, Recorder(parsed, complaints.append, send))
     await gateway.start()
-    control = Control(gateway, reload)
+
+    async def reloading() -> list[str]:
+        return reload()
+
+    control = Control(gateway, reloading)
     live = Live(labels)
     link = Link(folder / "control.sock", live, folder / "ledger")
     await control.start(link.path)

@@ -19,6 +19,7 @@ from fairq.engines.process import Engines, start_engines
 from fairq.engines.settings import EngineSettings
 from fairq.gateway.child import Child
 from fairq.gateway.config import Config, load
+from fairq.gateway.config_check import warnings
 from fairq.gateway.control import Control
 from fairq.gateway.gateway import Gateway
 from fairq.gateway.log import RequestLog
@@ -93,13 +94,15 @@ class Serving:
         self.options, self.config = options, config
         self.stopping = asyncio.Event()
         self.engines: Engines | None = None
+        self._reloading = asyncio.Lock()
+        self._reloads: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         """Until SIGTERM or SIGINT. Raises FairqError or OSError when something cannot start."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stopping.set)
-        loop.add_signal_handler(signal.SIGHUP, self._reload_on_signal)
+        loop.add_signal_handler(signal.SIGHUP, self._on_hangup)
         if not self.config.pools:
             await self._start_engines()
         log = RequestLog(self.config.log)
@@ -130,6 +133,7 @@ class Serving:
             if console is not None:
                 console.start()
             self._greet(listener)
+            self._warn()
             await self.stopping.wait()
             complain("draining; a second signal ends it at once")
             loop = asyncio.get_running_loop()
@@ -169,22 +173,34 @@ class Serving:
         command += ["--tenants", str(console.tenants), *hosts]
         return Child(command, environ, complain, [listener.fileno()])
 
-    def _reload(self) -> list[str]:
-        """Read the file again and apply it as a whole. Raises FairqError; then nothing has changed."""
+    async def _reload(self) -> list[str]:
+        """Read the file again, beside the event loop, and apply it as a whole. Raises FairqError or OSError; then
+        nothing has changed."""
         if self.options.config is None:
             raise ConfigError("reload", None, "the gateway was started without a configuration file")
-        config = load(self.options.config)
-        if self.engines is not None and not config.pools:
-            config = config.model_copy(update={"pools": self.config.pools})
-        config = self.options.over(config)
-        changed = [str(change) for change in self.gateway.reload(config)]
-        self.config = config
+        async with self._reloading:
+            config = await asyncio.to_thread(load, self.options.config)
+            if self.engines is not None and not config.pools:
+                config = config.model_copy(update={"pools": self.config.pools})
+            config = self.options.over(config)
+            changed = [str(change) for change in self.gateway.reload(config)]
+            self.config = config
+        self._warn()
         return changed
 
-    def _reload_on_signal(self) -> None:
+    def _warn(self) -> None:
+        for line in warnings(self.config):
+            complain(f"warning: {line}")
+
+    def _on_hangup(self) -> None:
+        task = asyncio.get_running_loop().create_task(self._reload_on_signal())
+        self._reloads.add(task)
+        task.add_done_callback(self._reloads.discard)
+
+    async def _reload_on_signal(self) -> None:
         try:
-            changed = self._reload()
-        except FairqError as error:
+            changed = await self._reload()
+        except (FairqError, OSError) as error:
             complain(f"not reloaded: {error}")
         else:
             complain(f"reloaded: {'; '.join(changed) or 'nothing has changed'}")

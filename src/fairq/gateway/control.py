@@ -9,13 +9,12 @@ A console that does not read is cut off, never waited for; it comes back and get
 import asyncio
 import os
 import time
-from collections.abc import Callable
-from fractions import Fraction
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
 
-from fairq.core.errors import ConfigError, FairqError
+from fairq.core.errors import FairqError
 from fairq.core.lines import encode
 from fairq.gateway.gateway import Gateway
 from fairq.gateway.pool import Pool
@@ -79,7 +78,7 @@ decode_order = msgspec.json.Decoder(Weight | Pause | DrainUpstream | Reload | As
 
 
 class Control:
-    def __init__(self, gateway: Gateway, reload: Callable[[], list[str]]) -> None:
+    def __init__(self, gateway: Gateway, reload: Callable[[], Awaitable[list[str]]]) -> None:
         self._gateway, self._reload = gateway, reload
         self._readers: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server | None = None
@@ -116,7 +115,7 @@ class Control:
         self._readers.add(writer)
         try:
             while line := await reader.readline():
-                writer.write(b"\t%b\n" % msgspec.json.encode(self._obey(line)))
+                writer.write(b"\t%b\n" % msgspec.json.encode(await self._obey(line)))
                 await writer.drain()
         except (ConnectionError, ValueError):  # gone, or a line beyond any order's size
             pass
@@ -140,29 +139,22 @@ class Control:
             [Address(pool.name, name, backend.config.url) for pool in pools for name, backend in pool.backends.items()],
         )
 
-    def _obey(self, line: bytes) -> Reply:
+    async def _obey(self, line: bytes) -> Reply:
         id_ = 0
         try:
             order = decode_order(line)
             id_ = order.id
             match order:
                 case Weight():
-                    self._gateway.set_weight(order.tenant, _weight(order.weight))
+                    self._gateway.set_weight(order.tenant, order.weight)
                 case Pause():
                     self._gateway.pause(order.tenant, order.paused)
                 case DrainUpstream():
                     self._gateway.drain_upstream(order.pool, order.upstream, order.draining)
                 case Reload():
-                    return Reply(id_, changed=self._reload())
+                    return Reply(id_, changed=await self._reload())
                 case AskAbout():
                     return Reply(id_, about=self._about())
-        except (FairqError, msgspec.DecodeError) as error:
+        except (FairqError, OSError, msgspec.DecodeError) as error:
             return Reply(id_, error=str(error))
         return Reply(id_)
-
-
-def _weight(text: str) -> Fraction:
-    try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise ConfigError("weight", text, 'must be a positive number such as 3, 1.5 or "3/2"') from None
