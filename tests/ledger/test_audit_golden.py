@@ -158,3 +158,36 @@ def test_a_request_that_overtakes_its_own_tenant_is_caught(example: Path) -> Non
 def test_actual_cost_that_the_usage_does_not_give_is_caught(example: Path) -> None:
     path = tampered(example, lambda lines: lines[nth(lines, "Ended", 0)].update(actual=1))
     assert "usage" in violated(audit(path))
+
+
+@pytest.mark.parametrize("place", range(12))
+def test_no_damage_makes_the_audit_fall_over(example: Path, place: int) -> None:
+    """Lines that are well formed and make no sense: every one is judged, none raises."""
+
+    def damage(lines: list[dict[str, Any]]) -> None:
+        at = 1 + place * (len(lines) - 2) // 12
+        del lines[at + 1]
+        lines[at : at + 1] = [
+            dict(lines[at], seq=lines[at]["seq"] + 5),
+            {"is": "Finished", "seq": 3, "time": 1, "id": "nobody", "outcome": "completed"},
+            {
+                "is": "Dispatch",
+                "seq": 3,
+                "time": 1,
+                "id": "A1",
+                "tenant": "Z",
+                "upstream": "x",
+                "estimate": 0,
+                "charge": 0,
+            }
+            | {"input_tokens": 0, "output_tokens": 0, "why": {"code": "?", "values": {"meter": "x"}}},
+            {"is": "Reject", "seq": 3, "time": 1, "id": "B5", "outcome": "expired"},
+            {"is": "UpstreamRemoved", "seq": 4, "time": 0, "upstream": "u"},
+            {"is": "Reconfigured", "seq": 4, "time": 0, "flows": [], "default_flow": {"id": ""}}
+            | {"wait_for_upstream": 0, "cost": {}},
+            {"is": "AttemptFailed", "seq": 9, "time": 0, "id": "A1", "outcome": "failed-connect"},
+        ]
+
+    path = tampered(example, damage)
+    assert {"sequence", "one outcome each"} <= violated(audit(path))
+    assert not replay(path).identical

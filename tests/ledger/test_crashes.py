@@ -1,5 +1,9 @@
 """kill -9 and power failures: whatever part of the last line is there, the ledger reads, replays and audits."""
 
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,19 +11,27 @@ from msgspec.structs import replace
 from tests.ledger.recording import Recording, audit, replay, router_example, violated, write_segment
 
 from fairq.core.lines import encode
+from fairq.ledger.estimates import last_estimates
+from fairq.ledger.explain import explain
 from fairq.ledger.reader import Reader, pools_in
 from fairq.ledger.segment import LedgerError, Opened
 from fairq.ledger.writer import Alarm, Writer
+
+ROOT = Path(__file__).parents[2]
 
 
 def whole(run: Recording) -> bytes:
     return b"".join([encode(run.head) + b"\n", *run.lines])
 
 
+def told(path: Path) -> object:
+    return explain(path, "A1")
+
+
 def test_a_crash_at_every_byte_of_the_last_event(tmp_path: Path) -> None:
     run = router_example()
-    # The tenth Finished comes with an Ended and a Dispatch: cut anywhere from its first byte on.
-    start = [i for i, line in enumerate(run.lines) if b'"is":"Finished"' in line][9]
+    # The third Finished comes with an Ended and a Dispatch: cut anywhere from its first byte on.
+    start = [i for i, line in enumerate(run.lines) if b'"is":"Finished"' in line][2]
     before = b"".join([encode(run.head) + b"\n", *run.lines[:start]])
     last = b"".join(run.lines[start : start + 3])
     for cut in range(len(last)):
@@ -130,6 +142,66 @@ def test_a_bad_line_is_named_with_file_and_line(tmp_path: Path, second: bytes, c
 def test_a_segment_without_a_readable_head_is_an_error(tmp_path: Path, first: bytes, complaint: str) -> None:
     with pytest.raises(LedgerError, match=complaint):
         list(Reader(write_segment(tmp_path / "pool", 1, [first])))
+
+
+@pytest.mark.parametrize(
+    ("key", "readers"),
+    [
+        ("jobs", (replay, audit, told, last_estimates)),
+        ("tenants", (replay, audit, told)),
+        ("upstreams", (replay, audit, told)),
+        ("policy", (replay, audit, told)),
+        ("rates", (replay, audit, last_estimates)),
+        ("estimator", (replay, last_estimates)),
+    ],
+)
+def test_a_head_with_a_broken_state_is_an_error(
+    tmp_path: Path, key: str, readers: tuple[Callable[[Path], object], ...]
+) -> None:
+    run = router_example()
+    run.head.state[key] = [["broken"]]
+    path = run.save(tmp_path / "pool")
+    for read in readers:
+        with pytest.raises(LedgerError, match="the state in a head cannot be read"):
+            read(path)
+
+
+ENDLESS = """
+import sys
+from pathlib import Path
+from fairq.ledger.writer import Upkeep, Writer
+from tests.ledger.recording import Recording
+run = Recording()
+upkeep = Upkeep(rotate_bytes=40_000, sync_every=1_000_000)
+writer = Writer(Path(sys.argv[1]), "default", run.make_head, 0, alarm=print, gap=print, upkeep=upkeep)
+run._record = writer.append
+run.upstream(3)
+while True:
+    run.now += 1
+    run.admit("abcd"[run.now % 4], 1 + run.now % 9)
+    if run.now % 40 > 3:
+        run.finish(run.running()[0])
+    writer.flush(run.now)
+"""
+
+
+def test_kill_9_while_writing(tmp_path: Path) -> None:
+    """Another process writes as fast as it can, rotating, and is killed; nothing of what it wrote is unreadable."""
+    writing = subprocess.Popen([sys.executable, "-c", ENDLESS, str(tmp_path)], cwd=ROOT)
+    folder = tmp_path / "default"
+    deadline = time.monotonic() + 30
+    while len(list(folder.glob("*.jsonl"))) < 4:
+        assert writing.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    writing.kill()
+    writing.wait()
+    result, report = replay(folder), audit(folder)
+    assert result.identical
+    assert result.segments >= 4
+    assert result.joints == result.segments - 1
+    assert violated(report) == set()
+    assert report.decisions > 100
 
 
 def test_an_empty_or_headless_segment_of_a_crash_is_passed_over(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from fairq.ledger.checks import FAIR, Checks
 from fairq.ledger.endings import Endings
 from fairq.ledger.pairs import Pair, Pairs
 from fairq.ledger.report import Report, pair_report
-from fairq.ledger.segment import AnyLine, Head, Opened
+from fairq.ledger.segment import AnyLine, Head, Opened, reading_state
 from fairq.ledger.tags import Tags, policy_of, units
 from fairq.ledger.world import EVENTS, World
 
@@ -62,11 +62,12 @@ class Audit:
         }
 
     def feed(self, line: AnyLine) -> None:
-        """One line, in order. Never raises on what a line says; the first one must be a head."""
+        """One line, in order; the first one must be a head. Raises LedgerError for a head whose state is no state."""
         kind = type(line)
         world = self.world
         if isinstance(line, Head):
-            self._begin(line)
+            with reading_state(line):
+                self._begin(line)
             return
         if kind in EVENTS:
             self._settle()

@@ -13,7 +13,7 @@ from fairq.core.job import Request
 from fairq.core.lifecycle import Outcome
 from fairq.core.lines import of_plain
 from fairq.ledger.reader import Reader
-from fairq.ledger.segment import AnyLine, Head, segments_in
+from fairq.ledger.segment import AnyLine, Head, reading_state, segments_in
 
 
 def last_estimates(folder: Path) -> Any | None:
@@ -40,9 +40,10 @@ class School:
 
     def feed(self, line: AnyLine) -> None:
         if isinstance(line, Head):
-            self.estimator = Estimator(of_plain(line.state["rates"], CostModel))
-            self.estimator.restore(line.state["estimator"])
-            self._requests = {e.request.id: e.request for e in of_plain(line.state["jobs"], list[Entry])}
+            with reading_state(line):
+                self.estimator = Estimator(of_plain(line.state["rates"], CostModel))
+                self.estimator.restore(line.state["estimator"])
+                self._requests = {e.request.id: e.request for e in of_plain(line.state["jobs"], list[Entry])}
             return
         estimator = self.estimator
         assert estimator is not None  # readers give a head first

@@ -11,7 +11,7 @@ from fairq.core.lifecycle import State
 from fairq.ledger.book import Living
 from fairq.ledger.explanation import Cause, Explanation, Served, Step
 from fairq.ledger.reader import Line, Reader
-from fairq.ledger.segment import Head, LedgerError, number_of, segments_in
+from fairq.ledger.segment import Head, LedgerError, number_of, reading_state, segments_in
 from fairq.ledger.tags import Tags, policy_of, units
 from fairq.ledger.world import EVENTS, World
 
@@ -59,7 +59,8 @@ class Witness:
             return
         self._head = head
         was = self._world.living.get(self.id)
-        self._world.restore(head)
+        with reading_state(head):
+            self._world.restore(head)
         living = self._world.living.get(self.id)
         if first and living is not None:
             found = self._arrive(living)

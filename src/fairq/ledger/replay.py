@@ -16,7 +16,7 @@ from fairq.core.policy import Policy
 from fairq.core.roster import Setup
 from fairq.core.scheduler import Scheduler
 from fairq.ledger.reader import Line
-from fairq.ledger.segment import Head, Opened
+from fairq.ledger.segment import Head, Opened, reading_state
 
 
 class Difference(Struct, frozen=True):
@@ -61,7 +61,7 @@ class Replay:
         self._event: tuple[str, int] = ("", 0)
 
     def feed(self, line: Line) -> None:
-        """Raises UnknownName or ConfigError for a head whose policy this fairq does not have."""
+        """Raises ConfigError or LedgerError for a head that this fairq cannot go on from."""
         if self.result.difference is not None:
             return
         value = line.value
@@ -151,10 +151,14 @@ class Replay:
 
 
 def scheduler_of(head: Head, make_policy: Callable[[str], Policy] = policies.make) -> Scheduler:
-    """The scheduler as it was when the segment began. Raises ConfigError for what this fairq does not know."""
+    """The scheduler as it was when the segment began.
+
+    Raises ConfigError for names that this fairq does not know, LedgerError for a state that is none.
+    """
     setup: Setup = head.setup
     scheduler = Scheduler(setup, make_policy(setup.policy), placements.make(setup.placement))
-    snapshot.load(scheduler, head.state)
+    with reading_state(head):
+        snapshot.load(scheduler, head.state)
     return scheduler
 
 

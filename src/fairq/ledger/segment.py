@@ -6,11 +6,14 @@ A line is whole when its newline is there. The head holds the full state of the 
 so old segments may be removed and any one segment replays alone.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
 from msgspec import Struct
 
 from fairq import __version__
@@ -64,6 +67,16 @@ AnyLine = Head | AnyEvent | AnyCommand
 
 decode = decoder(AnyLine)
 """One line -> the head, event or command it holds. Raises msgspec.DecodeError."""
+
+
+@contextmanager
+def reading_state(head: Head) -> Iterator[None]:
+    """Around code that unpacks `head.state`. A state of another shape becomes a LedgerError."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, msgspec.MsgspecError) as error:
+        kind = type(error).__name__
+        raise LedgerError(f"pool {head.pool}: the state in a head cannot be read ({kind}: {error})") from None
 
 
 def head_of(scheduler: Scheduler, *, wall: int, monotonic: int, config: str = "") -> Head:
