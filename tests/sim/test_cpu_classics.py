@@ -105,13 +105,13 @@ def named(line: list[int | None]) -> list[str]:
 
 
 @given(task_lists, st.integers(1, 7))
-@settings(max_examples=80)
+@settings(max_examples=80, deadline=None)
 def test_round_robin_is_the_articles_loop(tasks: list[Task], quantum: int) -> None:
     assert ticks(simulate(f"rr:quantum={quantum}", as_jobs(tasks))) == named(round_robin(tasks, quantum))
 
 
 @given(task_lists)
-@settings(max_examples=80)
+@settings(max_examples=80, deadline=None)
 def test_sjf_and_srtf_take_the_least_and_ties_go_by_arrival_then_input(tasks: list[Task]) -> None:
     expected = least(tasks, lambda task, _: tasks[task][1], preemptive=False)
     assert ticks(simulate("sjf", as_jobs(tasks))) == named(expected)
@@ -119,27 +119,27 @@ def test_sjf_and_srtf_take_the_least_and_ties_go_by_arrival_then_input(tasks: li
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 4)), min_size=1, max_size=5))
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 def test_no_schedule_at_all_has_a_smaller_flow_time_than_srtf(tasks: list[Task]) -> None:
     assert sum(by_task(simulate("srtf", as_jobs(tasks)), "turnaround").values()) == best_flow_time(tasks)
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=6))
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 def test_no_order_has_a_smaller_wait_than_sjf_when_all_are_there(bursts: list[int]) -> None:
     waits = by_task(simulate("sjf", as_jobs([(0, burst) for burst in bursts])), "waiting")
     assert sum(waits.values()) == best_order_wait(bursts)
 
 
 @given(task_lists)
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 def test_a_quantum_that_nobody_outlasts_is_fcfs(tasks: list[Task]) -> None:
     longest = max(burst for _, burst in tasks)
     assert ticks(simulate(f"rr:quantum={longest}", as_jobs(tasks))) == ticks(simulate("fcfs", as_jobs(tasks)))
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(1, 4))
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 def test_everyone_present_first_runs_within_n_minus_1_quanta(bursts: list[int], quantum: int) -> None:
     first = by_task(simulate(f"rr:quantum={quantum}", as_jobs([(0, burst) for burst in bursts])), "response")
     assert all(first[str(n)] <= n * quantum for n in range(len(bursts)))
@@ -149,7 +149,7 @@ WORK_CONSERVING = ("fcfs", "sjf", "srtf", "rr:quantum=2", "mlfq", "priority:agin
 
 
 @given(task_lists, st.sampled_from(WORK_CONSERVING), st.integers(1, 3))
-@settings(max_examples=80)
+@settings(max_examples=80, deadline=None)
 def test_no_processor_is_idle_while_a_task_is_ready_and_times_add_up(tasks: list[Task], policy: str, cpus: int) -> None:
     result = simulate(policy, as_jobs(tasks), cpus=cpus)
     lines = [ticks(result, cpu) for cpu in range(cpus)]
@@ -175,7 +175,7 @@ def test_the_labs_view_has_a_first_state_and_one_step_for_every_tick() -> None:
 
 
 @given(task_lists, st.sampled_from(WORK_CONSERVING))
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 def test_looking_at_every_tick_changes_nothing(tasks: list[Task], policy: str) -> None:
     watched = run(policy, as_jobs(tasks), record="ticks")
     assert watched.as_json() == simulate(policy, as_jobs(tasks))

@@ -101,7 +101,7 @@ sleepers = st.lists(st.tuples(st.integers(0, 20), st.integers(1, 30), st.integer
 
 
 @given(sleepers, st.sampled_from(["2/3/4", "3", "1/2/4"]), st.sampled_from(["", "4/6/8", "5"]))
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 def test_a_job_gets_no_more_than_its_allotment_at_a_level(tasks: list[Any], quanta: str, allotment: str) -> None:
     given_ = f"mlfq:quantum={quanta}" + (f",allotment={allotment}" if allotment else "")
     limits = [int(part) for part in (allotment or quanta).split("/")] * 3
@@ -112,7 +112,7 @@ def test_a_job_gets_no_more_than_its_allotment_at_a_level(tasks: list[Any], quan
 
 
 @given(sleepers, st.integers(8, 25))
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 def test_between_two_boosts_a_job_that_is_there_has_been_on_top(tasks: list[Any], boost: int) -> None:
     """Rule 5, at every boost: whoever is there is at the top at that moment, with a fresh allotment."""
     for step in run(f"mlfq:boost={boost}", tasks, record="ticks").trace().steps():

@@ -117,6 +117,6 @@ class Live:
 
     def late(self, now: int) -> bool:
         """Has it missed its deadline by `now`?"""
-        if self.deadline is None:
-            return False
-        return self.aborted or (now if self.completion is None else self.completion) > self.deadline
+        if self.deadline is None or self.completion is None:
+            return self.deadline is not None and self.deadline <= now
+        return self.completion > self.deadline

@@ -93,7 +93,7 @@ class Machine:
             moment = min([cpu.next for cpu in cpus])
             if events and events[0][0] < moment:
                 moment = events[0][0]
-            if change is not None and now < change < moment and (moment < NEVER or policy.waiting()):
+            if change is not None and now < change < moment and (policy.waiting() or any(cpu.live for cpu in cpus)):
                 moment = change
             if moment == NEVER:
                 return

@@ -164,7 +164,7 @@ class CpuScenario(Scenario):
     lock_attempt: Literal["free", "tick"] = "free"
     on_miss: Literal["continue", "abort"] = "continue"
     horizon: Positive | None = None
-    max_steps: Positive = 10_000_000
+    max_steps: Positive = 2_000_000
 
     @model_validator(mode="after")
     def _is_whole(self) -> "CpuScenario":
