@@ -6,8 +6,7 @@ Not the `logging` module: a record of it costs more than the rest of a request's
 import os
 import time
 from collections.abc import Callable
-from queue import SimpleQueue
-from threading import Thread
+from threading import Event, Thread
 from typing import Literal
 
 import msgspec
@@ -16,47 +15,54 @@ from fairq.core import events as ev
 from fairq.core.commands import Ended
 
 Form = Literal["text", "json", "off"]
+GATHER = 0.1  # seconds
 BACKLOG = 10_000  # lines that may wait for a slow reader; beyond, they are dropped and counted
 
 
 class RequestLog:
+    """Records gather for a moment and are formatted and written together: waking a thread costs more than a line."""
+
     def __init__(self, form: Form, fd: int = 1) -> None:
         self.dropped = 0
         self._fd = fd
-        self._queue: SimpleQueue[bytes | None] = SimpleQueue()
         self._line: Callable[[str, Ended | ev.Refused], bytes] | None = {"text": text, "json": json}.get(form)
-        self._thread: Thread | None = None
+        self._records: list[tuple[str, Ended | ev.Refused]] = []
+        self._wanted, self._closing = Event(), Event()
+        self._thread = Thread(target=self._run, name="request log", daemon=True)
         if self._line is not None:
-            self._thread = Thread(target=self._write, name="request log", daemon=True)
             self._thread.start()
 
     def __call__(self, pool: str, record: Ended | ev.Refused) -> None:
-        if self._line is not None:
-            if self._queue.qsize() < BACKLOG:
-                self._queue.put(self._line(pool, record))
-            else:
-                self.dropped += 1
+        if self._line is None:
+            return
+        if len(self._records) >= BACKLOG:
+            self.dropped += 1
+            return
+        self._records.append((pool, record))
+        if not self._wanted.is_set():
+            self._wanted.set()
 
     def close(self) -> None:
-        """Write what is queued, for at most a second."""
-        if self._thread is not None:
-            self._queue.put(None)
+        """Write what is left, for at most a second."""
+        self._closing.set()
+        self._wanted.set()
+        if self._line is not None:
             self._thread.join(1.0)
 
-    def _write(self) -> None:
-        while True:
-            line = self._queue.get()
-            lines = [line]
-            while not self._queue.empty() and lines[-1] is not None:
-                lines.append(self._queue.get_nowait())
+    def _run(self) -> None:
+        line = self._line
+        assert line is not None
+        while not self._closing.is_set() or self._records:
+            self._wanted.wait()
+            self._closing.wait(GATHER)
+            self._wanted.clear()
+            records, self._records = self._records, []
+            data = b"".join(line(pool, record) for pool, record in records)
             try:
-                data = b"".join(line for line in lines if line is not None)
                 while data:
                     data = data[os.write(self._fd, data) :]
             except OSError:
                 return  # the reader is gone; the ledger has everything
-            if lines[-1] is None:
-                return
 
 
 def text(pool: str, record: Ended | ev.Refused) -> bytes:
