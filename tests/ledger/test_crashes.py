@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.ledger.recording import Recording, audit, replay, router_example, violated, write_segment
 
 from fairq.core.lines import encode
-from fairq.ledger.estimates import last_estimates
+from fairq.ledger.estimates import last_estimator
 from fairq.ledger.explain import explain
 from fairq.ledger.reader import Reader, pools_in
 from fairq.ledger.segment import LedgerError, Opened
@@ -147,12 +147,12 @@ def test_a_segment_without_a_readable_head_is_an_error(tmp_path: Path, first: by
 @pytest.mark.parametrize(
     ("key", "readers"),
     [
-        ("jobs", (replay, audit, told, last_estimates)),
+        ("jobs", (replay, audit, told, last_estimator)),
         ("tenants", (replay, audit, told)),
         ("upstreams", (replay, audit, told)),
         ("policy", (replay, audit, told)),
-        ("rates", (replay, audit, last_estimates)),
-        ("estimator", (replay, last_estimates)),
+        ("rates", (replay, audit, last_estimator)),
+        ("estimator", (replay, last_estimator)),
     ],
 )
 def test_a_head_with_a_broken_state_is_an_error(

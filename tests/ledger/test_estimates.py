@@ -7,7 +7,8 @@ import pytest
 from tests.ledger.recording import write_segment
 from tests.ledger.traffic import Traffic, setup
 
-from fairq.ledger.estimates import last_estimates
+from fairq.core.cost import Estimator
+from fairq.ledger.estimates import last_estimator
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -19,9 +20,9 @@ def test_what_was_learnt_is_read_back_exactly(tmp_path: Path, seed: int) -> None
             traffic.rotate()
     for number, lines in enumerate(traffic.end(), 1):
         write_segment(tmp_path / "pool", number, lines)
-    state = traffic.scheduler.estimator.state()
-    assert len(state[1]) > 3
-    assert plain(last_estimates(tmp_path / "pool")) == plain(state)
+    estimator = traffic.scheduler.estimator
+    assert len(estimator.state()[1]) > 3
+    assert plain(last_estimator(tmp_path / "pool")) == plain(estimator)
 
 
 def test_a_segment_that_a_crash_left_empty_or_torn_is_no_memory_loss(tmp_path: Path) -> None:
@@ -31,13 +32,14 @@ def test_a_segment_that_a_crash_left_empty_or_torn_is_no_memory_loss(tmp_path: P
     folder = write_segment(tmp_path / "pool", 1, [*traffic.end()[0], b'{"is":"Admit'])
     write_segment(folder, 2, [b'{"is":"Head","for'])
     write_segment(folder, 3, [])
-    assert plain(last_estimates(folder)) == plain(traffic.scheduler.estimator.state())
+    assert plain(last_estimator(folder)) == plain(traffic.scheduler.estimator)
 
 
 def test_a_first_run_knows_nothing(tmp_path: Path) -> None:
-    assert last_estimates(tmp_path / "nowhere") is None
-    assert last_estimates(tmp_path) is None
+    assert last_estimator(tmp_path / "nowhere") is None
+    assert last_estimator(tmp_path) is None
 
 
-def plain(state: object) -> object:
-    return json.loads(json.dumps(state))
+def plain(estimator: Estimator | None) -> object:
+    assert estimator is not None
+    return json.loads(json.dumps(estimator.state()))

@@ -7,14 +7,18 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
+import msgspec
+
 from fairq import placements, policies
 from fairq.core import events as ev
 from fairq.core.commands import Ended
+from fairq.core.cost import CostModel, Estimator
 from fairq.core.lifecycle import Outcome
 from fairq.core.roster import Setup
 from fairq.core.scheduler import Scheduler
 from fairq.gateway.admission import Admission, Bounds
 from fairq.gateway.backend import Backend
+from fairq.gateway.calibration import Calibration
 from fairq.gateway.config import ANONYMOUS, Config, Terms
 from fairq.gateway.config_sections import Pool as PoolConfig
 from fairq.gateway.config_sections import Upstream as UpstreamConfig
@@ -42,11 +46,13 @@ def setup_of(config: Config, pool: PoolConfig) -> Setup:
 class Pool:
     def __init__(self, config: Config, pool: PoolConfig, record: Record, log: Callable[[Ended], None]) -> None:
         self.name, self.clock = pool.name, time.monotonic_ns
-        self.log = log
+        self._log = log
         self._loop = asyncio.get_running_loop()
         self.call_later = self._loop.call_later
         self._terms: Mapping[str, Terms] = {}
         self._derived: dict[str, Terms] = {}
+        self._configured_rates = CostModel()
+        self._calibration: Calibration | None = None
         self._adopt(config, pool)
         setup = setup_of(config, pool)
         scheduler = Scheduler(setup, policies.make(setup.policy), placements.make(setup.placement))
@@ -60,8 +66,17 @@ class Pool:
     def scheduler(self) -> Scheduler:
         return self.dispatcher.scheduler
 
+    def remember(self, last: Estimator) -> None:
+        """What the last run had learned, before the ledger's head is made: predictions, and the calibration too."""
+        self.scheduler.estimator.restore(last.state())
+        rates = self._configured_rates
+        if self._calibration is not None and last.model.alpha == rates.alpha:
+            self._calibration = Calibration(rates.beta / rates.alpha, last.model.beta / rates.alpha)
+
     def start(self) -> None:
         """Upstreams join the rotation. Separate from making the pool, so that the ledger's head comes first."""
+        if self._rates() != self.scheduler.estimator.model:
+            self._calibrated()
         self._replace_backends(self._backends_of(self._config, self.config))
 
     def terms(self, tenant: str) -> Terms:
@@ -96,6 +111,12 @@ class Pool:
     def report(self, error: Exception) -> None:
         """An error of ours that must not spread. It is printed with its traceback."""
         self._loop.call_exception_handler({"message": f"in pool {self.name}", "exception": error})
+
+    def log(self, record: Ended) -> None:
+        """A request is over."""
+        self._log(record)
+        if self._calibration is not None and self._calibration.observe(record):
+            self._calibrated()
 
     # Changes from outside
     def prepare(self, config: Config, pool: PoolConfig) -> Callable[[], None]:
@@ -134,6 +155,12 @@ class Pool:
 
     # Building blocks
     def _adopt(self, config: Config, pool: PoolConfig) -> None:
+        rates = config.cost_model(pool)
+        if not (config.cost.calibrate and rates.alpha and rates.beta):
+            self._calibration = None
+        elif self._calibration is None or rates != self._configured_rates:
+            self._calibration = Calibration(rates.beta / rates.alpha)
+        self._configured_rates = rates
         self._config, self.config = config, pool
         self._terms = config.terms()
         self._derived.clear()
@@ -157,9 +184,18 @@ class Pool:
             flows=[terms.flow() for terms in self._terms.values()],
             default_flow=setup.default_flow,
             wait_for_upstream=setup.wait_for_upstream,
-            cost=setup.cost,
+            cost=self._rates(),
             by=by,
         )
+
+    def _rates(self) -> CostModel:
+        """As configured, and as measured where that is wanted."""
+        rates, calibration = self._configured_rates, self._calibration
+        return rates if calibration is None else msgspec.structs.replace(rates, beta=rates.alpha * calibration.ratio)
+
+    def _calibrated(self) -> None:
+        rates = self._rates()
+        self.dispatcher.emit(ev.CalibrationChanged, alpha=rates.alpha, beta=rates.beta)
 
     # Upstreams
     def _backends_of(self, config: Config, pool: PoolConfig) -> dict[str, Backend]:

@@ -10,7 +10,7 @@ from fairq.gateway.config import Config
 from fairq.gateway.config_sections import Ledger
 from fairq.gateway.dispatcher import Record
 from fairq.gateway.pool import SECOND, Pool
-from fairq.ledger.estimates import last_estimates
+from fairq.ledger.estimates import last_estimator
 from fairq.ledger.segment import Head, LedgerError, folder_of, head_of
 from fairq.ledger.writer import Alarm, Sink, Upkeep, Writer
 
@@ -55,12 +55,12 @@ class Recorder:
     def _remember(self, pool: Pool) -> None:
         """Take over what the last run had learnt about its tenants' requests."""
         try:
-            estimates = last_estimates(self._config.ledger.dir / folder_of(pool.name))
+            last = last_estimator(self._config.ledger.dir / folder_of(pool.name))
         except (LedgerError, OSError) as error:
             self._complain(f"ledger: {error}; what it knew of request sizes is lost")
         else:
-            if estimates is not None:
-                pool.scheduler.estimator.restore(estimates)
+            if last is not None:
+                pool.remember(last)
 
     def record(self, pool: str) -> Record:
         writers = self._writers

@@ -1,7 +1,6 @@
 """What the last run had learnt about its tenants' requests: all that a new run takes over from its ledger."""
 
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -16,8 +15,8 @@ from fairq.ledger.reader import Reader
 from fairq.ledger.segment import AnyLine, Head, reading_state, segments_in
 
 
-def last_estimates(folder: Path) -> Any | None:
-    """The state of the estimator at the end of a pool's ledger, for `Estimator.restore`; None where there is none.
+def last_estimator(folder: Path) -> Estimator | None:
+    """As it was at the end of a pool's ledger, with its rates; None where there is none.
 
     Queues and meters of a run that is over mean nothing to the next one: its clients are gone. Reads one segment.
     Raises LedgerError for a segment that cannot be read.
@@ -27,7 +26,7 @@ def last_estimates(folder: Path) -> Any | None:
         for line in Reader(segment):
             school.feed(line.value)
         if school.estimator is not None:  # else empty or torn
-            return school.estimator.state()
+            return school.estimator
     return None
 
 
