@@ -177,6 +177,8 @@ def _checks(checks: list[Check]) -> Table:
 
 
 def _verdict(check: Check) -> Text:
+    if not (check.held or check.violations):
+        return Text("nothing to check", "dim")
     if check.promised:
         return Text("holds", "green") if check.ok else Text(f"VIOLATED {check.violations:,}x", "red")
     beyond = f", {check.violations:,}x beyond" if check.violations else ""
