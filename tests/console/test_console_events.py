@@ -14,6 +14,8 @@ from tests.ledger.recording import FAR, Recording
 from fairq.console import events
 from fairq.console.events import Ring, stream
 from fairq.console.server import bind
+from fairq.core.events import Reconfigured
+from fairq.core.job import Flow
 from fairq.core.lines import decode
 from fairq.core.roster import Setup
 from fairq.testing.clock import eventually
@@ -190,3 +192,15 @@ def test_ids_that_make_no_sense_read_everything_that_is_kept() -> None:
     assert ring.position(f"{ring.boot}-999999999999999999999999") == 3
     for odd in ("", "x", "-1", "other-2", f"{ring.boot}-", f"{ring.boot}--2", f"{ring.boot}-٣"):
         assert ring.position(odd) == 0
+
+
+def test_a_long_line_is_kept_as_a_note() -> None:
+    """A change of the configuration names every tenant."""
+    ring, run = Ring(), Recording(Setup(wait_for_upstream=FAR))
+    flows = [Flow(id=f"tenant-number-{number}") for number in range(2000)]
+    setup = run.setup
+    run.emit(Reconfigured, flows=flows, default_flow=setup.default_flow, wait_for_upstream=1, cost=setup.cost)
+    ring.add("default", decode(run.lines[0]), run.lines[0][:-1], float)
+    [item] = ring.items
+    assert len(bytes(item.line)) < 200
+    assert json.loads(bytes(item.line))["is"] == "Reconfigured"

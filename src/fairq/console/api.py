@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 from collections.abc import Awaitable, Callable
 from fractions import Fraction
 from pathlib import Path
@@ -33,10 +34,12 @@ from fairq.ledger.words import sentences
 
 SHOWN_TENANTS, MOST_TENANTS = 100, 10_000
 MAX_READERS = 64  # of the event stream
+SUMMARY_SECONDS = 0.25
 FOLD_SECONDS = 2.0  # how long the answer to a change waits until the change is seen in the ledger stream
 WEIGHT = r"^(?=[0-9.]*[1-9])[0-9]{1,12}(\.[0-9]{1,9}|/0{0,11}[1-9][0-9]{0,11})?$"  # 3, 0.25, 7/2; not 0, not 1/0
 STATIC = Path(__file__).parent / "static"
 TENANT = re.compile(r"[A-Za-z0-9._@:+/-]{1,128}")
+REQUEST = re.compile(r"[!-~]{1,128}")
 
 
 class TenantPatch(Struct, forbid_unknown_fields=True):
@@ -59,6 +62,7 @@ class Console:
         self.live, self.link, self.access = live, link, access
         self.closing = asyncio.Event()
         self._readers = 0
+        self._summed, self._summary_until = b"", 0.0
         self._rendering, self._explaining = asyncio.Lock(), asyncio.Lock()
 
     def app(self) -> Guard:
@@ -162,13 +166,15 @@ class Console:
         folder = self.link.ledger
         if folder is None:
             raise Refusal(503, "no_ledger", "the ledger's directory is not known until the data plane has connected")
-        async with self._explaining:
-            try:
-                found = await asyncio.to_thread(_explained, folder, id_)
-            except LedgerError as error:
-                raise Refusal(500, "ledger", str(error)) from None
+        found = None
+        if REQUEST.fullmatch(id_):
+            async with self._explaining:
+                try:
+                    found = await asyncio.to_thread(_explained, folder, id_)
+                except LedgerError as error:
+                    raise Refusal(500, "ledger", str(error)) from None
         if found is None:
-            raise Refusal(404, "unknown_request", f"the ledger knows no request {id_}")
+            raise Refusal(404, "unknown_request", f"the ledger knows no request {id_[:128]!r}")
         return _json(found)
 
     # Changing
@@ -236,7 +242,11 @@ class Console:
         raise Refusal(404, "unknown_upstream", f"no upstream {path[:256]!r}; the path is POOL/NAME")
 
     def _summary(self) -> bytes:
-        return encode(views.summary_of(self.live))
+        """The same for all readers for a moment: it costs O(tenants)."""
+        now = time.monotonic()
+        if now > self._summary_until:
+            self._summed, self._summary_until = encode(views.summary_of(self.live)), now + SUMMARY_SECONDS
+        return self._summed
 
 
 def _explained(folder: Path, id_: str) -> views.Explained | None:

@@ -21,6 +21,7 @@ from fairq.core import events as ev
 from fairq.ledger.segment import AnyLine
 
 KEPT = 4096
+LONGEST = 16 << 10  # bytes of a line; a change of the configuration of thousands of tenants is longer
 BATCH = 256
 FASTEST = 0.1  # seconds between two looks at the ring, and between two summaries
 QUIET = 15.0  # seconds after which a comment shows that the connection lives
@@ -68,6 +69,8 @@ class Ring:
         if kind is not None:
             self.number += 1
             tenant, time = getattr(line, "tenant", ""), line.time  # type: ignore[union-attr]
+            if len(raw) > LONGEST:
+                raw = msgspec.json.encode({"is": type(line).__name__, "seq": line.seq, "time": time, "bytes": len(raw)})  # type: ignore[union-attr]
             self.items.append(Item(self.number, kind, tenant, pool, wall(time), msgspec.Raw(raw)))
 
     def after(self, number: int, most: int) -> list[Item]:

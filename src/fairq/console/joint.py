@@ -4,7 +4,6 @@ Joint backlog comes in many short intervals. The service of intervals with the s
 within each such set; never in total, for who asks for little gets little.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 
@@ -16,7 +15,7 @@ from fairq.ledger.segment import Head
 from fairq.measure.fairness import BackloggedIntervals, jain
 
 WATCHED = 16  # tenants; a change of who is backlogged costs that many steps
-SETS = 64  # different sets that are remembered
+SETS = 64  # different sets that are remembered: those with most service
 
 
 class Together:
@@ -34,11 +33,10 @@ class Joint(Book):
     """O(1) per dispatch, O(WATCHED) per change of the backlogged set, and only for the heaviest tenants.
 
     clock  time of the line that is being applied, ns
-    sets   least recently changed first
     """
 
     def __init__(self, clock: Callable[[], int]) -> None:
-        self.sets: OrderedDict[tuple[str, ...], Together] = OrderedDict()
+        self.sets: dict[tuple[str, ...], Together] = {}
         self._clock = clock
         self._intervals = BackloggedIntervals()
         self._watched = Heaviest(WATCHED, lambda name: self._move(name, False))
@@ -55,6 +53,10 @@ class Joint(Book):
                 service = sum(of(together).values())
                 total, weighted = total + service, weighted + service * index
         return float(weighted / total) if total else None
+
+    def heaviest(self) -> list[tuple[tuple[str, ...], Together]]:
+        """The sets, most charged service first."""
+        return sorted(self.sets.items(), key=lambda item: (-sum(item[1].charged.values()), item[0]))
 
     # Book
     def restored(self, head: Head) -> None:
@@ -124,9 +126,7 @@ class Joint(Book):
     def _set(self, key: tuple[str, ...]) -> Together:
         found = self.sets.get(key)
         if found is None:
+            if len(self.sets) >= 2 * SETS:
+                self.sets = dict(self.heaviest()[:SETS])
             found = self.sets[key] = Together(key)
-            if len(self.sets) > SETS:
-                self.sets.popitem(last=False)
-        else:
-            self.sets.move_to_end(key)
         return found

@@ -21,7 +21,6 @@ from fairq.ledger.tags import units
 from fairq.ledger.world import World
 from fairq.measure.fairness import jain
 
-SHOWN_SETS = 20
 SUMMARY_TENANTS = 20
 
 
@@ -269,11 +268,10 @@ def bounds_of(pool: LivePool) -> Bounds:
 
 def fairness_of(joint: Joint) -> Fairness:
     joint.cut()
-    heavy = sorted(joint.sets.items(), key=lambda item: (-sum(item[1].charged.values()), item[0]))
     return Fairness(
         jain_charged=joint.index(lambda together: together.charged),
         jain_actual=joint.index(lambda together: together.actual),
-        sets=[_together(together) for _, together in heavy[:SHOWN_SETS]],
+        sets=[_together(together) for _, together in joint.heaviest()],
     )
 
 
