@@ -12,7 +12,8 @@ from tests.ledger.recording import FAR, Recording
 from fairq.console.engines import ask, waiting
 from fairq.console.heaviest import OTHER
 from fairq.console.live import Live
-from fairq.console.metrics import snapshot
+from fairq.console.metrics import Families
+from fairq.console.snapshot import snapshot
 from fairq.core.lines import encode
 from fairq.core.roster import Setup
 from fairq.testing.replies import Gate, Reset, answer
@@ -171,7 +172,7 @@ def test_made_up_ids_cost_few_labels_and_no_memory() -> None:
     assert not pool.world.tenants
     assert not pool.world.living
     assert len(pool.tags.meters) < 1500
-    found = list(snapshot(live).collect())
+    found = list(Families(snapshot(live)).collect())
     labels = {sample.labels["tenant"] for family in found for sample in family.samples if "tenant" in sample.labels}
     assert len(labels) <= 6
     assert {"real", OTHER} <= labels
@@ -188,7 +189,7 @@ def test_a_tenant_called_other_is_counted_with_the_others() -> None:
         run.admit(name, 2)
         run.finish(run.running()[0])
     feed(live, run)
-    families = {family.name: family for family in snapshot(live).collect()}
+    families = {family.name: family for family in Families(snapshot(live)).collect()}
     counted = {s.labels["tenant"]: s.value for s in families["fairq_requests"].samples}
     assert counted == {"a": 1, OTHER: 2}
 

@@ -8,7 +8,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
@@ -18,14 +17,15 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from fairq.console import events, views
-from fairq.console.guard import MAX_BODY, Access, Guard, Refusal
+from fairq.console import answers, events, state, views
+from fairq.console.guard import Access, Guard, Refusal
 from fairq.console.heaviest import OTHER
 from fairq.console.link import Link, Unavailable
 from fairq.console.live import Live
-from fairq.console.metrics import snapshot
+from fairq.console.metrics import Families
 from fairq.console.openapi import document
 from fairq.console.page import page
+from fairq.console.snapshot import snapshot
 from fairq.core.lines import encode
 from fairq.ledger.explain import explain
 from fairq.ledger.reader import pools_in
@@ -82,17 +82,17 @@ class Console:
             Route("/api/events", self.events),
         ]
         handlers: dict[Any, Callable[[Request, Exception], Response | Awaitable[Response]]] = {
-            Refusal: _refused,
-            HTTPException: _no_such_thing,
-            Unavailable: _unavailable,
-            Exception: _broken,
+            Refusal: answers.refused,
+            HTTPException: answers.no_such_thing,
+            Unavailable: answers.unavailable,
+            Exception: answers.broken,
         }
         return Guard(Starlette(routes=routes, exception_handlers=handlers), self.access)
 
     # Reading
     async def page(self, request: Request) -> Response:
         decisions = {name: list(pool.decisions) for name, pool in self.live.pools.items()}
-        return Response(page(views.state_of(self.live, SHOWN_TENANTS), decisions), media_type="text/html")
+        return Response(page(state.state_of(self.live, SHOWN_TENANTS), decisions), media_type="text/html")
 
     async def static(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -101,35 +101,35 @@ class Console:
         return FileResponse(STATIC / name)
 
     async def health(self, request: Request) -> Response:
-        return _json(views.Health("ok", self.live.connected))
+        return answers.json(views.Health("ok", self.live.connected))
 
     async def metrics(self, request: Request) -> Response:
         render, content_type = choose_encoder(request.headers.get("accept", ""))
         async with self._rendering:
             registry = CollectorRegistry()
-            registry.register(snapshot(self.live))
+            registry.register(Families(snapshot(self.live)))
             text = await asyncio.to_thread(render, registry)
         return Response(text, headers={"content-type": content_type})
 
     async def openapi(self, request: Request) -> Response:
-        return _json(document())
+        return answers.json(document())
 
     async def state(self, request: Request) -> Response:
-        most = _number(request, "tenants", SHOWN_TENANTS, 0, MOST_TENANTS)
-        return _json(views.state_of(self.live, int(most)))
+        most = answers.number_of(request, "tenants", SHOWN_TENANTS, 0, MOST_TENANTS)
+        return answers.json(state.state_of(self.live, int(most)))
 
     async def tenants(self, request: Request) -> Response:
-        most = _number(request, "limit", MOST_TENANTS, 1, MOST_TENANTS)
-        return _json(views.Tenants(views.everywhere(self.live)[: int(most)]))
+        most = answers.number_of(request, "limit", MOST_TENANTS, 1, MOST_TENANTS)
+        return answers.json(views.Tenants(state.everywhere(self.live)[: int(most)]))
 
     async def tenant(self, request: Request) -> Response:
         if request.method == "PATCH":
             return await self._change_tenant(request)
-        return _json(views.Tenants(self._known_tenant(request.path_params["id"])))
+        return answers.json(views.Tenants(self._known_tenant(request.path_params["id"])))
 
     async def upstreams(self, request: Request) -> Response:
-        every = [view for name, pool in self.live.pools.items() for view in views.upstream_views(self.live, name, pool)]
-        return _json(views.Upstreams(every))
+        every = [view for name, pool in self.live.pools.items() for view in state.upstream_views(self.live, name, pool)]
+        return answers.json(views.Upstreams(every))
 
     async def events(self, request: Request) -> Response:
         kinds = frozenset(events.KINDS.values())
@@ -137,7 +137,7 @@ class Console:
             kinds &= (given := frozenset(asked.split(",")))
             if given - kinds:
                 raise Refusal(400, "wrong_query", f"kinds must be some of {', '.join(sorted(events.KINDS.values()))}")
-        every = _number(request, "summary", 1.0, 0, 3600)
+        every = answers.number_of(request, "summary", 1.0, 0, 3600)
         position = self.live.ring.position(request.headers.get("last-event-id"))
         if self._readers >= MAX_READERS:
             raise Refusal(503, "too_many_readers", f"{MAX_READERS} read the events already", ((b"retry-after", b"5"),))
@@ -175,12 +175,12 @@ class Console:
                     raise Refusal(500, "ledger", str(error)) from None
         if found is None:
             raise Refusal(404, "unknown_request", f"the ledger knows no request {id_[:128]!r}")
-        return _json(found)
+        return answers.json(found)
 
     # Changing
     async def _change_tenant(self, request: Request) -> Response:
         id_ = request.path_params["id"]
-        patch = await _body(request, TenantPatch)
+        patch = await answers.body_of(request, TenantPatch)
         weight = None if patch.weight is UNSET else Fraction(str(patch.weight))
         if weight is None and patch.paused is UNSET:
             raise Refusal(400, "wrong_body", "say what to change: weight, paused")
@@ -198,10 +198,10 @@ class Console:
             )
 
         await self.live.until(seen, FOLD_SECONDS)
-        return _json(views.Tenants(self._find_tenant(id_)))
+        return answers.json(views.Tenants(self._find_tenant(id_)))
 
     async def change_upstream(self, request: Request) -> Response:
-        patch = await _body(request, UpstreamPatch)
+        patch = await answers.body_of(request, UpstreamPatch)
         pool_name, name = self._known_upstream(request.path_params["name"])
         await self._order("drain", pool=pool_name, upstream=name, draining=patch.draining)
 
@@ -210,12 +210,12 @@ class Console:
             return upstream is None or upstream.draining is patch.draining
 
         await self.live.until(seen, FOLD_SECONDS)
-        every = views.upstream_views(self.live, pool_name, self.live.pools[pool_name])
-        return _json(views.Upstreams([view for view in every if view.name == name]))
+        every = state.upstream_views(self.live, pool_name, self.live.pools[pool_name])
+        return answers.json(views.Upstreams([view for view in every if view.name == name]))
 
     async def reload(self, request: Request) -> Response:
         reply = await self._order("reload")
-        return _json(views.Reloaded(reply))
+        return answers.json(views.Reloaded(reply))
 
     async def _order(self, do: str, **fields: Any) -> list[str]:
         reply = await self.link.order(do, **fields)
@@ -225,7 +225,7 @@ class Console:
 
     # Building blocks
     def _find_tenant(self, id_: str) -> list[views.TenantView]:
-        return views.everywhere(self.live, id_)
+        return state.everywhere(self.live, id_)
 
     def _known_tenant(self, id_: str) -> list[views.TenantView]:
         found = self._find_tenant(id_) if id_ != OTHER and TENANT.fullmatch(id_) else []
@@ -245,7 +245,7 @@ class Console:
         """The same for all readers for a moment: it costs O(tenants)."""
         now = time.monotonic()
         if now > self._summary_until:
-            self._summed, self._summary_until = encode(views.summary_of(self.live)), now + SUMMARY_SECONDS
+            self._summed, self._summary_until = encode(state.summary_of(self.live)), now + SUMMARY_SECONDS
         return self._summed
 
 
@@ -259,56 +259,3 @@ def _explained(folder: Path, id_: str) -> views.Explained | None:
         else:
             return views.Explained(list(sentences(found)), found)
     return None
-
-
-def _json(value: object, status: int = 200) -> Response:
-    return Response(encode(value), status, media_type="application/json")
-
-
-async def _body(request: Request, kind: type[Any]) -> Any:
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise Refusal(415, "wrong_type", "the body must be application/json")
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY:
-            raise Refusal(413, "too_large", f"a body may have {MAX_BODY} bytes")
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except msgspec.DecodeError as error:
-        rule = 'weight: must be a positive number: 3, 1.5 or "3/2"' if "`$.weight`" in str(error) else str(error)
-        raise Refusal(400, "wrong_body", rule) from None
-
-
-def _number(request: Request, name: str, default: float, least: float, most: float) -> float:
-    text = request.query_params.get(name)
-    try:
-        value = default if text is None else float(text)
-    except ValueError:
-        value = least - 1
-    if not least <= value <= most:
-        raise Refusal(400, "wrong_query", f"{name} must be a number from {least:g} to {most:g}")
-    return value
-
-
-def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refusal)
-    headers = {name.decode(): value.decode() for name, value in error.headers}
-    return Response(error.body, error.status, headers, media_type="application/json")
-
-
-def _no_such_thing(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    failure = views.Failure(views.Problem("http", str(error.detail)))
-    return Response(encode(failure), error.status_code, error.headers, media_type="application/json")
-
-
-def _unavailable(request: Request, error: Exception) -> Response:
-    failure = views.Failure(views.Problem("disconnected", str(error)))
-    return Response(encode(failure), 503, {"retry-after": "1"}, media_type="application/json")
-
-
-def _broken(request: Request, error: Exception) -> Response:
-    """A defect of ours; uvicorn prints the traceback."""
-    failure = views.Failure(views.Problem("defect", f"the console failed: {type(error).__name__}"))
-    return Response(encode(failure), 500, media_type="application/json")

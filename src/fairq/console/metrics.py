@@ -1,67 +1,23 @@
-"""/metrics: Prometheus families made from the folded state.
+"""/metrics: Prometheus families made from a snapshot of the folded state."""
 
-In two steps, so that a scrape never stops the folding for long: `snapshot` copies numbers on the event loop, O(labels +
-living requests), and `Snapshot.collect` makes families of them in another thread.
-"""
-
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from fairq.console.heaviest import OTHER
-from fairq.console.live import Live
-from fairq.console.pool import LivePool
-from fairq.ledger.checks import BOUNDS
-from fairq.ledger.fold import Totals
+from fairq.console.snapshot import Snapshot
 from fairq.ledger.histogram import Histogram
-from fairq.ledger.tags import units
 
 NS = 1e9
 BESIDE = "Tenants with most traffic have a label of their own; the others are `other`."
 
 
-class Row:
-    """A copy of what one label of one pool has counted."""
+class Families(Collector):
+    """The families of one scrape."""
 
-    __slots__ = ("first_byte", "label", "latency", "numbers", "outcomes", "pool", "tpot", "ttft", "wait")
-
-    def __init__(self, label: str, pool: str, totals: Totals, latency: Histogram | None) -> None:
-        self.label, self.pool = label, pool
-        self.outcomes = dict(totals.outcomes)
-        self.numbers = (totals.prompt, totals.cached, totals.completion, totals.charged, totals.normalized)
-        self.wait, self.ttft, self.first_byte, self.tpot = map(
-            _copy, (totals.wait, totals.ttft, totals.first_byte, totals.tpot)
-        )
-        self.latency = None if latency is None else _copy(latency)
-
-
-@dataclass
-class PoolCopy:
-    """The rest of a pool. `by_label` gauges are keyed by label."""
-
-    waiting: dict[str, tuple[int, int]]
-    inflight: Counter[tuple[str, str]]
-    meters: dict[str, float]
-    upstreams: list[tuple[str, int, bool]]
-    virtual_time: float
-    margins: dict[str, float]
-    violations: dict[str, int]
-    idle_slots: int
-    ratios: Histogram
-    counters: dict[str, int]
-
-
-@dataclass(eq=False)  # a registry hashes its collectors
-class Snapshot(Collector):
-    connected: bool
-    lag: float
-    unreadable: int
-    rows: list[Row] = field(default_factory=list)
-    pools: dict[str, PoolCopy] = field(default_factory=dict)
-    engines: dict[tuple[str, str], float] = field(default_factory=dict)
+    def __init__(self, taken: Snapshot) -> None:
+        self.taken = taken
 
     def collect(self) -> Iterator[Metric]:
         yield from self._requests()
@@ -76,7 +32,7 @@ class Snapshot(Collector):
             "fairq_requests",
             f"Requests that ended, each with exactly one outcome. {BESIDE}",
             ("tenant", "pool", "outcome"),
-            (((row.label, row.pool, name), n) for row in self.rows for name, n in row.outcomes.items()),
+            (((row.label, row.pool, name), n) for row in self.taken.rows for name, n in row.outcomes.items()),
         )
         for place, (name, text) in enumerate(
             (
@@ -89,15 +45,19 @@ class Snapshot(Collector):
                 text,
                 ("tenant", "pool"),
                 (
-                    ((row.label, row.pool), self.pools[row.pool].waiting.get(row.label, (0, 0))[place])
-                    for row in self.rows
+                    ((row.label, row.pool), self.taken.pools[row.pool].waiting.get(row.label, (0, 0))[place])
+                    for row in self.taken.rows
                 ),
             )
         yield _gauge(
             "fairq_inflight",
             "Requests that hold a slot of the upstream. Returns to 0 when nothing runs.",
             ("tenant", "pool", "upstream"),
-            (((label, name, up), n) for name, pool in self.pools.items() for (label, up), n in pool.inflight.items()),
+            (
+                ((label, name, up), n)
+                for name, pool in self.taken.pools.items()
+                for (label, up), n in pool.inflight.items()
+            ),
         )
         yield _counter(
             "fairq_retries",
@@ -114,7 +74,7 @@ class Snapshot(Collector):
             ("tenant", "pool", "kind"),
             (
                 ((row.label, row.pool, kind), n)
-                for row in self.rows
+                for row in self.taken.rows
                 for kind, n in zip(kinds, row.numbers, strict=False)
             ),
         )
@@ -122,20 +82,20 @@ class Snapshot(Collector):
             "fairq_charged_cost",
             "Cost units charged at dispatch: alpha * input + beta * predicted output tokens, settled.",
             ("tenant", "pool"),
-            (((row.label, row.pool), row.numbers[3]) for row in self.rows),
+            (((row.label, row.pool), row.numbers[3]) for row in self.taken.rows),
         )
         yield _gauge(
             "fairq_normalized_service",
             "Charged cost units / weight, each charge at the weight of its time. It rises equally for all tenants "
             "that are backlogged together.",
             ("tenant", "pool"),
-            (((row.label, row.pool), row.numbers[4]) for row in self.rows if row.label != OTHER),
+            (((row.label, row.pool), row.numbers[4]) for row in self.taken.rows if row.label != OTHER),
         )
         yield _histogram(
             "fairq_cost_estimate_ratio",
             "Actual cost / estimated cost of requests that reached an engine, without unit; 1 is exact.",
             ("pool",),
-            (((name,), pool.ratios) for name, pool in self.pools.items()),
+            (((name,), pool.ratios) for name, pool in self.taken.pools.items()),
         )
 
     def _times(self) -> Iterator[Metric]:
@@ -143,7 +103,7 @@ class Snapshot(Collector):
             "fairq_queue_wait_seconds",
             "Seconds from arrival to dispatch, or to the end of requests that were never dispatched.",
             ("tenant", "pool"),
-            (((row.label, row.pool), row.wait) for row in self.rows),
+            (((row.label, row.pool), row.wait) for row in self.taken.rows),
             NS,
         )
         both = ("tenant", "pool", "wait")
@@ -154,7 +114,7 @@ class Snapshot(Collector):
             both,
             (
                 ((row.label, row.pool, wait), times)
-                for row in self.rows
+                for row in self.taken.rows
                 for wait, times in (("included", row.ttft), ("excluded", row.first_byte))
             ),
             NS,
@@ -166,7 +126,7 @@ class Snapshot(Collector):
             both,
             (
                 ((row.label, row.pool, wait), times)
-                for row in self.rows
+                for row in self.taken.rows
                 for wait, times in (("included", row.latency), ("excluded", row.tpot))
                 if times is not None
             ),
@@ -174,7 +134,7 @@ class Snapshot(Collector):
         )
 
     def _fairness(self) -> Iterator[Metric]:
-        pools = self.pools.items()
+        pools = self.taken.pools.items()
         yield _gauge(
             "fairq_virtual_time",
             "V, normalized cost units: the start tag of the request dispatched last. Not rebased.",
@@ -208,7 +168,7 @@ class Snapshot(Collector):
         )
 
     def _upstreams(self) -> Iterator[Metric]:
-        listed = [(name, *upstream) for name, pool in self.pools.items() for upstream in pool.upstreams]
+        listed = [(name, *upstream) for name, pool in self.taken.pools.items() for upstream in pool.upstreams]
         labels = ("pool", "upstream")
         yield _gauge(
             "fairq_slots",
@@ -227,7 +187,7 @@ class Snapshot(Collector):
             "Requests that wait inside the engine, by its own metrics. Should stay near 0: they cannot be ordered any "
             "more. Absent for an engine that does not tell.",
             labels,
-            self.engines.items(),
+            self.taken.engines.items(),
         )
 
     def _ledger(self) -> Iterator[Metric]:
@@ -240,63 +200,15 @@ class Snapshot(Collector):
             ("missed_events", "Events that never came here, because the console was not connected."),
         ):
             yield _counter(f"fairq_ledger_{name}", text, ("pool",), self._of_pools(name))
-        yield _counter("fairq_ledger_unreadable_lines", "Lines that could not be folded.", (), [((), self.unreadable)])
-        yield _gauge("fairq_ledger_connected", "1 while the data plane is connected.", (), [((), int(self.connected))])
-        yield _gauge("fairq_ledger_lag_seconds", "Seconds between the last line and its folding.", (), [((), self.lag)])
+        taken = self.taken
+        yield _counter("fairq_ledger_unreadable_lines", "Lines that could not be folded.", (), [((), taken.unreadable)])
+        yield _gauge("fairq_ledger_connected", "1 while the data plane is connected.", (), [((), int(taken.connected))])
+        yield _gauge(
+            "fairq_ledger_lag_seconds", "Seconds between the last line and its folding.", (), [((), taken.lag)]
+        )
 
     def _of_pools(self, counter: str) -> Iterator[tuple[tuple[str], int]]:
-        return (((name,), pool.counters[counter]) for name, pool in self.pools.items())
-
-
-def snapshot(live: Live) -> Snapshot:
-    """A copy that no further line changes."""
-    made = Snapshot(live.connected, live.lag / NS, live.unreadable, engines=dict(live.engines))
-    for name, pool in live.pools.items():
-        labels = dict(pool.tenants)
-        if pool.other.outcomes or pool.other.charged or len(live.labels.named) < len(pool.world.tenants):
-            labels[OTHER] = pool.other
-        made.rows += [Row(label, name, totals, pool.latency.get(label)) for label, totals in labels.items()]
-        made.pools[name] = _pool_copy(live, pool)
-    return made
-
-
-def _pool_copy(live: Live, pool: LivePool) -> PoolCopy:
-    world, tags, checks, audit = pool.world, pool.tags, pool.audit.checks, pool.audit
-    ratios = _copy(pool.other.ratio)
-    for totals in pool.tenants.values():
-        ratios.merge(totals.ratio)
-    return PoolCopy(
-        waiting=pool.waiting_by_label(),
-        inflight=pool.inflight_by_label(),
-        meters={
-            name: units(tags.virtual_time + tags.lead(tenant))
-            for name, tenant in world.backlogged.items()
-            if name in live.labels.named
-        },
-        upstreams=[(upstream.name, upstream.slots, upstream.healthy) for upstream in world.upstreams.values()],
-        virtual_time=pool.virtual_time,
-        margins={
-            bound: units(checks[bound].limit - checks[bound].worst) for bound in BOUNDS if checks[bound].worst >= 0
-        },
-        violations={bound: checks[bound].violations * checks[bound].promised for bound in BOUNDS},
-        idle_slots=checks["work conservation"].violations,
-        ratios=ratios,
-        counters={
-            "retries": pool.retries,
-            "events": audit.events,
-            "decisions": audit.decisions,
-            "bytes": pool.bytes,
-            "lost_lines": pool.lost,
-            "gaps": pool.recording_gaps,
-            "missed_events": pool.missed,
-        },
-    )
-
-
-def _copy(histogram: Histogram) -> Histogram:
-    copy = Histogram(histogram.bounds)
-    copy.counts, copy.total = list(histogram.counts), histogram.total
-    return copy
+        return (((name,), pool.counters[counter]) for name, pool in self.taken.pools.items())
 
 
 Samples = Iterable[tuple[tuple[str, ...], float]]

@@ -1,0 +1,194 @@
+"""The live state in the API's types."""
+
+import time
+
+from fairq import __version__
+from fairq.console.heaviest import OTHER
+from fairq.console.joint import Joint, Together
+from fairq.console.live import Live
+from fairq.console.pool import LivePool
+from fairq.console.views import (
+    Bounds,
+    Fairness,
+    PoolView,
+    Record,
+    State,
+    TenantView,
+    TogetherView,
+    Tokens,
+    UpstreamView,
+)
+from fairq.ledger.fold import Totals
+from fairq.ledger.tags import units
+from fairq.ledger.world import World
+from fairq.measure.fairness import jain
+
+SUMMARY_TENANTS = 20
+
+
+def state_of(live: Live, most: int) -> State:
+    """`most`: tenants shown of each pool, those with most charged cost first."""
+    return State(
+        fairq=__version__,
+        time=time.time(),
+        connected=live.connected,
+        since=live.since,
+        complaint=live.complaint,
+        lag=live.lag / 1e9,
+        unreadable=live.unreadable,
+        pools=[pool_view(live, name, pool, most) for name, pool in live.pools.items()],
+    )
+
+
+def summary_of(live: Live) -> State:
+    """The state without its details, to be sent often."""
+    state = state_of(live, SUMMARY_TENANTS)
+    for pool in state.pools:
+        pool.bounds.checks, pool.bounds.pairs, pool.fairness.sets = [], [], []
+    return state
+
+
+def pool_view(live: Live, name: str, pool: LivePool, most: int) -> PoolView:
+    world, setup, audit = pool.world, pool.head.setup if pool.head else None, pool.audit
+    tenants = tenant_views(name, pool)
+    return PoolView(
+        name=name,
+        since=pool.since,
+        policy=setup.policy if setup else "",
+        settlement=setup.settlement if setup else "",
+        virtual_time=pool.virtual_time,
+        waiting=world.waiting,
+        inflight=sum(upstream.inflight for upstream in world.upstreams.values()),
+        slots=sum(upstream.slots for upstream in world.upstreams.values()),
+        free=world.free,
+        admitted=audit.admitted,
+        refused=audit.refused,
+        retries=pool.retries,
+        outcomes=dict(sorted(audit.outcomes.items())),
+        last_event=pool.wall(world.now),
+        bounds=bounds_of(pool),
+        fairness=fairness_of(pool.joint),
+        record=Record(
+            events=audit.events,
+            decisions=audit.decisions,
+            bytes=pool.bytes,
+            missed=pool.missed,
+            lost=pool.lost,
+            gaps=pool.recording_gaps,
+        ),
+        tenants=tenants[:most],
+        more_tenants=max(len(tenants) - most, 0),
+        upstreams=upstream_views(live, name, pool),
+    )
+
+
+def bounds_of(pool: LivePool) -> Bounds:
+    report = pool.audit.report()
+    band = next(check for check in report.checks if check.name == "band")
+    broken = sum(check.violations for check in report.checks if check.promised)
+    return Bounds(
+        held=not broken,
+        decisions=report.decisions,
+        violations=broken,
+        worst_margin=band.margin,
+        checks=report.checks,
+        pairs=report.pairs,
+    )
+
+
+def fairness_of(joint: Joint) -> Fairness:
+    joint.cut()
+    return Fairness(
+        jain_charged=joint.index(lambda together: together.charged),
+        jain_actual=joint.index(lambda together: together.actual),
+        sets=[_together(together) for _, together in joint.heaviest()],
+    )
+
+
+def _together(together: Together) -> TogetherView:
+    charged, actual = jain(together.charged.values()), jain(together.actual.values())
+    return TogetherView(
+        tenants=list(together.charged),
+        seconds=together.duration / 1e9,
+        charged={name: units(amount) for name, amount in together.charged.items()},
+        actual={name: units(amount) for name, amount in together.actual.items()},
+        jain_charged=None if charged is None else float(charged),
+        jain_actual=None if actual is None else float(actual),
+    )
+
+
+def tenant_views(pool_name: str, pool: LivePool, only: str | None = None) -> list[TenantView]:
+    """Everybody who is configured, has living requests, is paused, or is counted alone; heaviest first, `other` last.
+
+    O(tenants + living requests).
+    """
+    world = pool.world
+    recent = pool.recent.total(world.now)
+    charged = recent.total()
+    weights = {name: _weight(world, name) for name in {*recent, *world.backlogged} - {OTHER}}
+    entitled = sum(weights.values())
+    inflight, waiting = pool.inflight_by_label(), pool.waiting_by_label()
+    running = dict[str, int]()
+    for (label, _), count in inflight.items():
+        running[label] = running.get(label, 0) + count
+
+    def view(name: str, totals: Totals) -> TenantView:
+        tenant = world.tenants.get(name)
+        flow = world.flows.get(name) or world.default
+        real = name != OTHER
+        lead = units(pool.tags.lead(tenant)) if tenant is not None and tenant.backlogged else None
+        return TenantView(
+            id=name,
+            pool=pool_name,
+            weight=str(tenant.weight if tenant else flow.weight) if real else None,
+            max_inflight=tenant.cap if tenant else flow.max_inflight if real else None,
+            configured=name in world.flows,
+            paused=tenant.paused if tenant else flow.paused and real,
+            waiting=len(tenant.queue) if tenant else waiting.get(name, (0, 0))[0],
+            inflight=tenant.inflight if tenant else running.get(name, 0),
+            backlogged=tenant is not None and tenant.backlogged,
+            charged=totals.charged,
+            actual=totals.actual,
+            normalized=totals.normalized,
+            meter=None if lead is None else lead + pool.virtual_time,
+            lead=lead,
+            share=recent[name] / charged if charged else None,
+            entitled=weights[name] / entitled if name in weights else None,
+            tokens=Tokens(totals.prompt, totals.cached, totals.completion),
+            outcomes=dict(sorted(totals.outcomes.items())),
+        )
+
+    nothing = Totals()
+    names = {*pool.tenants, *world.tenants, *world.flows} - {OTHER, ""}
+    if only is not None:
+        names &= {only}
+    views = [view(name, pool.tenants.get(name, nothing)) for name in names]
+    views.sort(key=lambda each: (-each.charged, -each.waiting, each.id))
+    if only is None and (pool.other.outcomes or pool.other.charged):
+        views.append(view(OTHER, pool.other))
+    return views
+
+
+def _weight(world: World, name: str) -> float:
+    tenant = world.tenants.get(name)
+    return float(tenant.weight if tenant else (world.flows.get(name) or world.default).weight)
+
+
+def upstream_views(live: Live, pool_name: str, pool: LivePool) -> list[UpstreamView]:
+    return [
+        UpstreamView(
+            pool=pool_name,
+            name=upstream.name,
+            slots=upstream.slots,
+            inflight=upstream.inflight,
+            healthy=upstream.healthy,
+            draining=upstream.draining,
+            queue=live.engines.get((pool_name, upstream.name)),
+        )
+        for upstream in pool.world.upstreams.values()
+    ]
+
+
+def everywhere(live: Live, only: str | None = None) -> list[TenantView]:
+    """Tenants of all pools."""
+    return [view for name, pool in live.pools.items() for view in tenant_views(name, pool, only)]
