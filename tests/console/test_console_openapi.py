@@ -1,6 +1,7 @@
 """The OpenAPI document: it says what the console really answers."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -69,3 +70,12 @@ async def test_every_route_is_described_and_the_reverse(tmp_path: Path) -> None:
 
 def test_the_token_is_not_in_the_document() -> None:
     assert TOKEN not in str(document())
+
+
+def test_the_documentation_names_the_same_paths() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "console.md").read_text()
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    named = set(re.findall(r"`(?:(?:GET|PATCH|POST) )?(/(?:api/)?[a-z{}./]+)", "\n".join(rows)))
+    assert {path for path in named if path.startswith("/api")} - {"/api/openapi.json"} == {
+        path for path in document()["paths"] if path.startswith("/api")
+    }

@@ -182,6 +182,6 @@ class LivePool(Fold):
                 latency = self.latency[label] = Histogram(TIMES)
             latency.add(record.total / record.usage.completion)
 
-    def _of(self, name: str) -> Totals:
+    def totals_of(self, name: str) -> Totals:
         """Made-up ids share one place, and get no label of their own in a time series either."""
-        return super()._of(name) if name in self.labels.named else self.other
+        return super().totals_of(name) if name in self.labels.named else self.other

@@ -128,11 +128,11 @@ class Fold(Book):
         if type(line) is cmd.Dispatch:
             self.decisions.append(line)
             if line.attempt > 1:
-                self._of(line.tenant).retries += 1
+                self.totals_of(line.tenant).retries += 1
         elif type(line) is ev.Admitted:
-            self._of(line.request.flow).queued_bytes += line.request.input_bytes
+            self.totals_of(line.request.flow).queued_bytes += line.request.input_bytes
         elif type(line) is ev.Refused:
-            self._of(line.tenant).outcomes[line.outcome] += 1
+            self.totals_of(line.tenant).outcomes[line.outcome] += 1
 
     # Book
     def restored(self, head: Head) -> None:
@@ -140,31 +140,32 @@ class Fold(Book):
             totals.inflight.clear()
             totals.queued_bytes = 0
         for living in self.world.living.values():
-            totals = self._of(living.request.flow)
+            totals = self.totals_of(living.request.flow)
             if living.state is State.RUNNING:
                 totals.inflight[living.upstream] += 1
             elif living.state is State.WAITING:
                 totals.queued_bytes += living.request.input_bytes
 
     def served(self, living: Living) -> None:
-        totals = self._of(living.tenant.id)
+        totals = self.totals_of(living.tenant.id)
         totals.charge(living)
         totals.queued_bytes -= living.request.input_bytes
 
     def placed(self, living: Living) -> None:
-        self._of(living.tenant.id).inflight[living.upstream] += 1
+        self.totals_of(living.tenant.id).inflight[living.upstream] += 1
 
     def released(self, living: Living) -> None:
-        self._of(living.tenant.id).inflight[living.upstream] -= 1
+        self.totals_of(living.tenant.id).inflight[living.upstream] -= 1
 
     def ended(self, living: Living, record: cmd.Ended) -> None:
-        totals = self._of(record.tenant)
+        totals = self.totals_of(record.tenant)
         totals.end(record)
         if not living.attempts:
             totals.queued_bytes -= living.request.input_bytes
         self.ended_requests.append(record)
 
-    def _of(self, name: str) -> Totals:
+    def totals_of(self, name: str) -> Totals:
+        """Where this tenant is counted. A subclass may count several together, in `other`."""
         tenants = self.tenants
         totals = tenants.get(name)
         if totals is None:
