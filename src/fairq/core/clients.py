@@ -1,0 +1,112 @@
+"""Flows that come and go as clients of a processor (ClientPolicy), for proportional share."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from fairq.core.errors import check
+from fairq.core.job import Flow, Job
+from fairq.core.policy import Cause, Layer, Need, Stop, Time
+from fairq.core.queues import ONE, FlowPolicy
+
+
+class ClientPolicy(FlowPolicy):
+    """A flow is *here* while it has work waiting or, where the layer preempts, running: it may come back at once.
+
+    Proportional share needs to know the difference between a client that is running and one that has left. A subclass
+    hooks `entered` (with its weight already in `total`), `left` (with its weight already out) and `reweighted`.
+    """
+
+    def __init__(self, **given: object) -> None:
+        super().__init__(**given)
+        self.here: dict[str, None] = {}
+        self.total = Fraction(0)  # weight of all that are here
+        self.running: dict[str, int] = {}  # jobs of a flow that run and may come back
+        self.comes_back = False
+        self.cause = Cause.NEW  # of the arrival that is being handled
+
+    # What a subclass says
+    def entered(self, flow: str, cause: Cause) -> None: ...
+    def left(self, flow: str) -> None: ...
+    def reweighted(self, flow: str, old: Fraction) -> None: ...
+
+    # The contract
+    def bind(self, layer: Layer) -> None:
+        super().bind(layer)
+        self.comes_back = Need.PREEMPTION in layer.provides
+
+    def flow_changed(self, flow: Flow, now: Time) -> None:
+        old = self.weight(flow.id)
+        super().flow_changed(flow, now)
+        if flow.weight == old:
+            return
+        if flow.id in self.here:
+            self.total += flow.weight - old
+        self.reweighted(flow.id, old)
+        if flow.id in self.ranking:
+            self.ranking.put(flow.id, self.rank(flow.id))
+
+    def flow_open(self, flow: str, open_: bool, now: Time) -> None:
+        self.cause = Cause.NEW
+        super().flow_open(flow, open_, now)
+        self.settle(flow)
+
+    def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
+        self.cause = cause
+        super().arrive(job, now, cause)
+        if self.closed:
+            self.settle(job.flow)
+
+    def cancel(self, job: Job, now: Time) -> None:
+        super().cancel(job, now)
+        self.settle(job.flow)
+
+    def joined(self, flow: str, now: Time) -> None:
+        if flow not in self.here:
+            self.here[flow] = None
+            self.total += self.weight(flow)
+            self.entered(flow, self.cause)
+
+    def picked(self, flow: str) -> None:
+        if self.comes_back:
+            self.running[flow] = self.running.get(flow, 0) + 1
+
+    def charge(self, job: Job, amount: int, now: Time) -> None:
+        super().charge(job, amount, now)
+        if not self.comes_back:
+            self.settle(job.flow)
+
+    def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
+        flow = job.flow
+        if flow in self.running:
+            self.running[flow] -= 1
+            if not self.running[flow]:
+                del self.running[flow]
+        if reason is Stop.FINISHED or reason is Stop.BLOCKED:
+            self.settle(flow)
+
+    # What subclasses use
+    def weight(self, flow: str) -> Fraction:
+        return Fraction(*self.weights.get(flow, ONE))
+
+    def settle(self, flow: str) -> None:
+        """It leaves if nothing keeps it here."""
+        if flow in self.here and flow not in self.ranking and flow not in self.running:
+            del self.here[flow]
+            self.total -= self.weight(flow)
+            self.left(flow)
+
+    # State
+    def state(self) -> dict[str, Any]:
+        return super().state() | {"here": list(self.here), "running": dict(self.running)}
+
+    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
+        self.here, self.running = dict.fromkeys(state["here"]), dict(state["running"])
+        super().restore(state, jobs)
+        self.total = sum((self.weight(flow) for flow in self.here), Fraction(0))
+
+    def validate(self) -> None:
+        super().validate()
+        kept = set(self.ranking) | set(self.running)
+        check(kept <= set(self.here), f"here are {sorted(self.here)}, but {sorted(kept)} wait or run")
+        check(self.total == sum(map(self.weight, self.here)), f"the weights here are not {self.total}")

@@ -1,0 +1,118 @@
+"""The completely fair scheduler (Linux 2.6.23 to 6.5, kernel/sched/fair.c): least virtual runtime first.
+
+    vruntime_i  += used / w_i                                  w of nice 0 is 1, as in NICE_0_LOAD / weight
+    select      argmin over waiting clients of (vruntime_i, id)
+    slice       period * w_i / (sum of w here), at least one tick
+    period      latency for up to latency / granularity clients, granularity for each of them beyond
+    min_vruntime = max(min_vruntime, min over the clients here of vruntime)               never goes back
+    new         vruntime_i = max(vruntime_i, min_vruntime + a slice of its own)           with `debit`
+    woken       vruntime_i = max(vruntime_i, min_vruntime - latency / 2)                  with `sleeper_credit`
+    preempt     a client that has just come takes the place of one whose vruntime is more than `wakeup` ahead
+
+Ticks are read as milliseconds: Linux's defaults on one processor are 6 ms latency and 0.75 ms granularity.
+
+Unit of fairness: normalized service. Guarantees: shares go to w_i / sum of w; clients that are always ready differ in
+vruntime by at most one slice's worth plus the entrance fee; a sleeper gains at most latency / 2 of virtual time. How
+soon a client runs again is not in its hands: it depends on how many there are.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from fairq.core.clients import ClientPolicy
+from fairq.core.job import Job
+from fairq.core.number import Number, of_json, quotient, to_json
+from fairq.core.policy import Cause, Need, Param, Time, Unit, Why
+
+
+class CFS(ClientPolicy):
+    name = "cfs"
+    unit = Unit.NORMALIZED
+    needs = frozenset({Need.PREEMPTION})
+    params = (
+        Param(name="latency", default=6, low=1, text="param.cfs.latency"),
+        Param(name="granularity", default=Fraction(3, 4), low=0, text="param.cfs.granularity"),
+        Param(name="wakeup", default=Fraction(1), low=0, text="param.cfs.wakeup"),
+        Param(name="sleeper_credit", default=True, text="param.cfs.sleeper-credit"),
+        Param(name="debit", default=True, text="param.cfs.debit"),
+    )
+    latency: int
+    granularity: Fraction
+    wakeup: Fraction
+    sleeper_credit: bool
+    debit: bool
+
+    def __init__(self, **given: object) -> None:
+        super().__init__(**given)
+        self.vruntime: dict[str, Number] = {}  # of all clients, here or not
+        self.min_vruntime: Number = 0
+        self.came: set[str] = set()  # since the last choice
+
+    # The rule
+    def rank(self, flow: str) -> Number:
+        return self.vruntime[flow]
+
+    def charged(self, flow: str, amount: int) -> None:
+        self.vruntime[flow] += self.normalized(flow, amount)
+        self.advance()
+
+    def advance(self) -> None:
+        first = self.ranking.first()
+        present = [self.vruntime[flow] for flow in self.running] + ([first[0]] if first else [])
+        if present:
+            self.min_vruntime = max(self.min_vruntime, min(present))
+
+    def ideal(self, flow: str) -> Fraction:
+        """The processor time that is its part of a period."""
+        period = max(Fraction(self.latency), len(self.here) * self.granularity)
+        return period * self.weight(flow) / self.total
+
+    def slice(self, job: Job) -> int:
+        return max(int(self.ideal(job.flow)), 1)
+
+    def preempts(self, running: Job, now: Time) -> bool:
+        ahead = self.vruntime[running.flow] - self.wakeup
+        return any(self.vruntime[flow] < ahead for flow in self.came if flow in self.ranking)
+
+    # Who comes
+    def entered(self, flow: str, cause: Cause) -> None:
+        self.came.add(flow)
+        floor: Number = self.min_vruntime
+        if cause is Cause.WOKEN:
+            if self.sleeper_credit:
+                floor -= quotient(self.latency, 2)
+        elif self.debit and len(self.here) > 1:
+            floor += quotient(self.ideal(flow) / self.weight(flow), 1)
+        self.vruntime[flow] = max(self.vruntime.get(flow, floor), floor)
+
+    def picked(self, flow: str) -> None:
+        super().picked(flow)
+        self.came.clear()
+
+    def left(self, flow: str) -> None:
+        self.came.discard(flow)
+
+    def forget(self, flow: str) -> None:
+        super().forget(flow)
+        self.vruntime.pop(flow, None)
+
+    # What shells read
+    def why(self, flow: str, rank: Number) -> Why:
+        return Why("least-vruntime", {"vruntime": to_json(rank), "min_vruntime": to_json(self.min_vruntime)})
+
+    def show(self) -> Mapping[str, Any]:
+        vruntime = {flow: to_json(self.vruntime[flow]) for flow in sorted(self.here)}
+        return {"vruntime": vruntime, "min_vruntime": to_json(self.min_vruntime)}
+
+    def state(self) -> dict[str, Any]:
+        return super().state() | {
+            "vruntime": {flow: to_json(value) for flow, value in self.vruntime.items()},
+            "min_vruntime": to_json(self.min_vruntime),
+            "came": sorted(self.came),
+        }
+
+    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
+        self.vruntime = {flow: of_json(value) for flow, value in state["vruntime"].items()}
+        self.min_vruntime, self.came = of_json(state["min_vruntime"]), set(state["came"])
+        super().restore(state, jobs)
