@@ -109,9 +109,10 @@ class Task(Part):
             raise broken(f"more than {MOST_SLEEPS} sleeps", "io", "every")
         if self.nice is not None and "weight" in self.model_fields_set:
             raise broken("give weight or nice, not both", "nice")
-        earliest = self.work if self.recurs else self.arrival + self.work
-        if self.deadline is not None and self.deadline < earliest:
-            raise broken(f"impossible: its {self.work} ticks of work end at {earliest} or later", "deadline")
+        due, earliest = (self.due, self.work) if self.recurs else (self.deadline, self.arrival + self.work)
+        if due is not None and due < earliest:
+            key = "deadline" if self.deadline else "wcet"
+            raise broken(f"impossible: its {self.work} ticks end at {earliest} or later, its deadline is {due}", key)
         self._locks_are_possible()
         return self
 
