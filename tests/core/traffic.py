@@ -46,8 +46,10 @@ class Traffic:
             pool.send(ev.SlotFreed, id=running[rest % len(running)])
         elif kind < 80:
             delivering = [i for i, entry in pool.scheduler.jobs.items() if entry.state is State.DELIVERING]
-            if delivering:
+            if delivering and rest % 5:
                 self._finish(delivering[rest % len(delivering)], rest)
+            elif delivering:
+                pool.send(ev.Cancelled, id=delivering[0])
         elif kind < 82 and running:
             pool.send(ev.AttemptFailed, id=running[rest % len(running)], outcome=Outcome.FAILED_CONNECT)
         elif kind < 83:

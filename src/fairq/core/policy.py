@@ -157,6 +157,11 @@ def size_of(job: Job) -> int:
     return told
 
 
+def no_service() -> int:
+    """The service clock of a layer that has none."""
+    return 0
+
+
 class Layer(Struct, kw_only=True):
     """What a layer gives its policy once.
 
@@ -178,7 +183,7 @@ class Layer(Struct, kw_only=True):
     rate: Number = 1
     capacity: Mapping[str, int] = {}
     random: Draw | None = None
-    clock: Callable[[], int] = lambda: 0
+    clock: Callable[[], int] = no_service
     rebase: bool = False
 
 
