@@ -8,7 +8,7 @@ from fairq.gateway.http1 import Framing, Limits, forwardable
 from fairq.gateway.http1.errors import BadMessage
 from fairq.gateway.http1.framing import body_framing
 from fairq.gateway.http1.headers import encode_head, host_is_valid, is_alias
-from fairq.gateway.http1.heads import parse_request
+from fairq.gateway.http1.heads import RequestHead
 from fairq.gateway.http1.target import split_target
 
 
@@ -66,7 +66,6 @@ def test_fields_of_one_connection_are_not_passed_on() -> None:
         (b"x-secret", b"1"),
         (b"authorization", b"Bearer x"),
         (b"x-other", b"2"),
-        (b"x_under", b"3"),
         (b"accept", b"a"),
         (b"accept", b"b"),
         (b"x-dropped", b"4"),
@@ -111,22 +110,22 @@ def test_a_head_is_what_it_says() -> None:
 
 @pytest.mark.parametrize("version", [(1, 0), (1, 1)])
 def test_framing_fields(version: tuple[int, int]) -> None:
-    assert body_framing([(b"content-length", b" 012\t")], version) == Framing("length", 12)
-    assert body_framing([(b"accept", b"x")], version) is None
+    assert body_framing({b"content-length": b" 012\t"}, version) == Framing("length", 12)
+    assert body_framing({b"accept": b"x"}, version) is None
     if version == (1, 1):
-        assert body_framing([(b"transfer-encoding", b" CHUNKED ")], version) == Framing("chunked")
+        assert body_framing({b"transfer-encoding": b" CHUNKED "}, version) == Framing("chunked")
     with pytest.raises(BadMessage):
-        body_framing([(b"transfer-encoding", b"chunked"), (b"content-length", b"1")], version)
+        body_framing({b"transfer-encoding": b"chunked", b"content-length": b"1"}, version)
 
 
 @pytest.mark.parametrize("size", [399, 400, 401])
 def test_the_bound_of_a_target_is_exact(size: int) -> None:
     head = b"GET /" + b"a" * (size - 1) + b" HTTP/1.1\r\nHost: h\r\n\r\n"
     if size <= 400:
-        assert len(parse_request(head, Limits(target_bytes=400)).path) == size
+        assert len(RequestHead(head, Limits(target_bytes=400)).path) == size
     else:
         with pytest.raises(BadMessage) as caught:
-            parse_request(head, Limits(target_bytes=400))
+            RequestHead(head, Limits(target_bytes=400))
         assert caught.value.status == 414
 
 
@@ -134,8 +133,8 @@ def test_the_bound_of_a_target_is_exact(size: int) -> None:
 def test_the_bound_of_header_lines_is_exact(lines: int) -> None:
     head = b"GET / HTTP/1.1\r\nHost: h\r\n" + b"X: y\r\n" * (lines - 1) + b"\r\n"
     if lines <= 10:
-        assert len(parse_request(head, Limits(header_lines=10)).headers) == lines
+        assert len(RequestHead(head, Limits(header_lines=10)).headers) == lines
     else:
         with pytest.raises(BadMessage) as caught:
-            parse_request(head, Limits(header_lines=10))
+            RequestHead(head, Limits(header_lines=10))
         assert caught.value.status == 431

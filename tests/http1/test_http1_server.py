@@ -333,14 +333,14 @@ def test_a_length_framed_stream_that_ends_early_is_cut(serve: Callable[..., None
 
 
 @pytest.mark.parametrize("where", ["name", "value"])
-@pytest.mark.parametrize("text", [b"a\r\nSet-Cookie: x", b"a\nb", b"a\rb", b"a\0b"])
+@pytest.mark.parametrize("text", [b"a\r\nSet-Cookie: x", b"a\nb", b"a\rb"])
 def test_a_header_cannot_be_injected(serve: Callable[..., None], where: str, text: bytes) -> None:
     raised: list[ValueError] = []
 
     def app(exchange: Exchange) -> None:
         field = (text, b"v") if where == "name" else (b"x", text)
         for answer in (lambda: exchange.respond(200, [field], b""), lambda: exchange.start(200, [field])):
-            with pytest.raises(ValueError, match="CR, LF or NUL") as caught:
+            with pytest.raises(ValueError, match="CR or LF") as caught:
                 answer()
             raised.append(caught.value)
         exchange.respond(200, [], b"clean")

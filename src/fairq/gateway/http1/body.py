@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairq.gateway.http1.errors import BadMessage
-from fairq.gateway.http1.framing import Chunked
 from fairq.gateway.http1.heads import RequestHead
 
 
@@ -20,7 +19,7 @@ class Collector:
         self._limit = limit
         self._parts: list[bytes] = []
         self._left = head.framing.length or 0
-        self._chunked = Chunked(head.parser, head.sink) if head.framing.kind == "chunked" else None
+        self._chunked = head.chunked
         if self._left > limit:
             self._too_large()
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from fairq.gateway.http1.deadlines import Deadlines, Timed
 from fairq.gateway.http1.failure import Failure, FailureKind
 from fairq.gateway.http1.framing import Framing
-from fairq.gateway.http1.headers import Headers, encode_head
+from fairq.gateway.http1.headers import Headers, encode_head, request_line
 from fairq.gateway.http1.limits import ClientLimits
 from fairq.gateway.http1.link import Link
 
@@ -27,14 +27,50 @@ class Receiver(Protocol):
     def on_fail(self, failure: Failure) -> None: ...
 
 
-class Transfer(Timed):
+class Connecting(Timed):
+    """A connection being made for a transfer."""
+
+    __slots__ = ("_task", "_transfer", "_upstream")
+
+    def __init__(self, upstream: Upstream, transfer: Transfer) -> None:
+        super().__init__()
+        self._upstream = upstream
+        self._transfer = transfer
+        upstream.deadlines.arm(self, upstream.limits.connect_seconds)
+        self._task = asyncio.get_running_loop().create_task(self._connect())
+
+    async def _connect(self) -> None:
+        transfer = self._transfer
+        try:
+            link = await self._upstream.open()
+        except (OSError, ssl.SSLError) as error:
+            transfer.fail("connect", str(error) or type(error).__name__)
+        else:
+            if transfer.receiver is None:
+                link.abort()
+            elif not link.carry(transfer):
+                transfer.fail("reset", "the upstream closed a new connection at once")
+        finally:
+            transfer.connecting = None
+            self._upstream.deadlines.forget(self)
+
+    def expire(self) -> None:
+        self._transfer.fail("connect", f"no connection within {self._upstream.limits.connect_seconds:g} s")
+
+    def cancel(self) -> None:
+        self._upstream.deadlines.forget(self)
+        if self._task is not asyncio.current_task():
+            self._task.cancel()
+
+
+class Transfer:
     """One request under way to an upstream, and its response."""
 
     __slots__ = (
-        "_connecting",
         "_upstream",
         "body",
         "bytes_received",
+        "connecting",
         "head",
         "link",
         "method",
@@ -44,9 +80,8 @@ class Transfer(Timed):
     )
 
     def __init__(self, upstream: Upstream, method: bytes, head: bytes, body: bytes, receiver: Receiver) -> None:
-        super().__init__()
         self._upstream = upstream
-        self._connecting: asyncio.Task[None] | None = None
+        self.connecting: Connecting | None = None
         self.method = method
         self.head = head
         self.body = body
@@ -80,41 +115,17 @@ class Transfer(Timed):
 
     def connect(self) -> None:
         """Send over a new connection."""
-        upstream = self._upstream
-        upstream.deadlines.arm(self, upstream.limits.connect_seconds)
-        self._connecting = asyncio.get_running_loop().create_task(self._connect())
-
-    async def _connect(self) -> None:
-        try:
-            link = await self._upstream.open()
-        except (OSError, ssl.SSLError) as error:
-            self._connecting = None
-            self.fail("connect", str(error) or type(error).__name__)
-            return
-        self._connecting = None
-        self._upstream.deadlines.forget(self)
-        if self.receiver is None:
-            link.abort()
-        else:
-            link.carry(self)
-
-    def expire(self) -> None:
-        limit = self._upstream.limits.connect_seconds
-        self.fail("connect", f"no connection within {limit:g} s")
+        self.connecting = Connecting(self._upstream, self)
 
     def again(self) -> None:
         """After a connection that had been idle turned out closed: once more, over a new one."""
         self.link = None
         self.connect()
 
-    def forget_request(self) -> None:
-        """A byte of the response has come: the request will not be sent again and need not be kept."""
-        self.head = self.body = b""
-
     def end(self) -> None:
         receiver, self.receiver = self.receiver, None
         self.link = None
-        self._release()
+        self._upstream.transfers.discard(self)
         if receiver is not None:
             receiver.on_end()
 
@@ -127,10 +138,9 @@ class Transfer(Timed):
 
     def _release(self) -> None:
         self.head = self.body = b""
-        task, self._connecting = self._connecting, None
-        if task is not None:
-            self._upstream.deadlines.forget(self)
-            task.cancel()
+        connecting, self.connecting = self.connecting, None
+        if connecting is not None:
+            connecting.cancel()
         self._upstream.transfers.discard(self)
 
 
@@ -174,18 +184,15 @@ class Upstream:
     def send(self, method: bytes, target: bytes, headers: Headers, body: bytes, receiver: Receiver) -> Transfer:
         """Send a request over an idle or a new connection. Returns at once; `receiver` is called later, never in here.
 
-        Raises ValueError if a header would end its line early.
+        Raises ValueError if the method, target or a header would end its place in the head early.
         """
         framing = b"content-length: %d\r\n" % len(body) if body or method in (b"POST", b"PUT", b"PATCH") else b""
-        if b" " in target or b" " in method:
-            raise ValueError("a space in the method or target")
-        head = encode_head(b"%b %b HTTP/1.1\r\n" % (method, target), headers, framing)
+        head = encode_head(request_line(method, target), headers, framing)
         transfer = Transfer(self, method, head, body, receiver)
         self.transfers.add(transfer)
         while self._idle:
             link, _ = self._idle.popitem()
-            if link.usable():
-                link.carry(transfer)
+            if link.carry(transfer):
                 return transfer
         transfer.connect()
         return transfer
@@ -219,7 +226,6 @@ class Upstream:
             link.abort()
         else:
             self._idle[link] = None
-            self.deadlines.arm(link, self.limits.keepalive_seconds)
 
     def lost(self, link: Link) -> None:
         self.links.discard(link)

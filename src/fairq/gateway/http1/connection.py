@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fairq.gateway.http1.body import Collector
+from fairq.gateway.http1.deadlines import NEVER
 from fairq.gateway.http1.errors import BadMessage
 from fairq.gateway.http1.exchange import Exchange
-from fairq.gateway.http1.framing import END_OF_HEAD
+from fairq.gateway.http1.framing import END_OF_HEAD, NO_BODY
 from fairq.gateway.http1.headers import encode_head, status_line
-from fairq.gateway.http1.heads import RequestHead, check_start, parse_request
+from fairq.gateway.http1.heads import check_start
 from fairq.gateway.http1.writer import Writer
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ class Connection(Writer):
     __slots__ = (
         "_advancing",
         "_collector",
-        "_head",
         "_held",
         "_pending",
         "_phase",
@@ -47,7 +47,6 @@ class Connection(Writer):
         self._phase = IDLE
         self._pending = b""  # bytes received and not yet understood
         self._scanned = 0  # of them, how many have been searched for the end of a head
-        self._head: RequestHead | None = None
         self._collector: Collector | None = None
         self._skip = 0  # bytes of an unwanted body still to come
         self._held = 0  # bytes counted against the server's and the address's bounds
@@ -58,7 +57,7 @@ class Connection(Writer):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self.server.deadlines.arm(self, self.server.limits.idle_seconds)
+        self._deadlines.arm(self, self.server.limits.idle_seconds)
         refusal = self.server.admit(self)
         if refusal is not None:
             self._refuse(refusal)
@@ -121,18 +120,19 @@ class Connection(Writer):
         self._scanned = 0
         if end > limits.head_bytes:
             raise BadMessage(431, f"the head is larger than {limits.head_bytes} bytes")
-        head = parse_request(pending[:end], limits)
+        server = self.server
+        exchange = Exchange(self, pending[:end], limits)
+        self.exchange = exchange
         self._pending = pending[end:]
-        self._hold(0)
-        self.server.deadlines.disarm(self)
-        self.keep = head.keep and not self.server.draining
-        if head.framing.kind == "none":
-            self._phase = COMPLETE
-        else:
-            self._phase = UNREAD
-            self._head = head
-        self.exchange = exchange = Exchange(self, head)
-        self.call(self.server.app, exchange)
+        if self._held:
+            self._hold(0)
+        self.due = NEVER
+        self.keep = exchange.keep and not server.draining
+        self._phase = COMPLETE if exchange.framing is NO_BODY else UNREAD
+        try:
+            server.app(exchange)
+        except Exception as error:
+            self.failed(exchange, error)
         return True
 
     def _await_head(self) -> None:
@@ -143,7 +143,7 @@ class Connection(Writer):
         self._hold(len(self._pending))
         if self._phase is IDLE:
             self._phase = HEAD
-            self.server.deadlines.arm(self, limits.head_seconds)
+            self._deadlines.arm(self, limits.head_seconds)
 
     def has_input(self) -> bool:
         return bool(self._pending)
@@ -151,24 +151,33 @@ class Connection(Writer):
     def read_body(self, on_body: Callable[[bytes], None], limit: int) -> None:
         """Collect the body for `on_body`. What is wrong with it, its size included, ends the exchange as refused."""
         if self._phase is COMPLETE:
-            self.call(on_body, b"")
+            on_body(b"")
             return
-        head, self._head = self._head, None
-        if head is None:
+        exchange = self.exchange
+        if exchange is None or self._phase is not UNREAD:
             raise RuntimeError("the body has been read already")
+        data = self._pending
+        length = exchange.framing.length
+        if length is not None and length <= len(data) and length <= limit:  # it has come with the head: the usual case
+            self._phase = COMPLETE
+            self._pending = data[length:]
+            if self._held:
+                self._hold(0)
+            on_body(data[:length])
+            return
         self._phase = BODY
         try:
-            self._collector = collector = Collector(head, on_body, limit)
+            self._collector = collector = Collector(exchange, on_body, limit)
         except BadMessage as refusal:
             self._refuse(refusal)
             return
         self._listen(True)
-        data, self._pending = self._pending, b""
-        if data or head.framing.length == 0:
+        self._pending = b""
+        if data:
             self._collect(data)
         if self._collector is collector:
             self._mark = collector.received
-            self.server.deadlines.arm(self, self.server.limits.sender_seconds)
+            self._deadlines.arm(self, self.server.limits.sender_seconds)
 
     def _collect(self, data: bytes) -> None:
         collector = self._collector
@@ -185,7 +194,7 @@ class Connection(Writer):
         self._phase = COMPLETE
         self._pending = data[end:]
         self._hold(0)
-        self.server.deadlines.disarm(self)
+        self.due = NEVER
         self.call(collector.deliver, collector.body())
 
     def _discard(self, data: bytes) -> None:
@@ -224,7 +233,7 @@ class Connection(Writer):
 
     def _skip_body(self) -> None:
         """The response comes without the body having been asked for."""
-        head, self._head = self._head, None
+        head = self.exchange
         assert head is not None
         length = head.framing.length
         # A client that waits for 100 (Continue) may or may not send the body after another answer.
@@ -241,22 +250,23 @@ class Connection(Writer):
     def _close_after_response(self) -> None:
         self.keep = False
         self._phase = DEAF
-        self._collector = self._head = None
+        self._collector = None
         self._pending = b""
         self._hold(0)
         self._listen(True)
 
     def _next(self) -> None:
-        deadlines, limits = self.server.deadlines, self.server.limits
+        deadlines, limits = self._deadlines, self.server.limits
         if not self.keep or self.server.draining:
             self._close()
         elif self._phase is DISCARD:
             deadlines.arm(self, limits.sender_seconds)
         else:
             self._phase = IDLE
-            self._hold(0)
             deadlines.arm(self, limits.idle_seconds)
-            self._advance()
+            if self._pending:
+                self._hold(0)
+                self._advance()
 
     # -- the end
 
@@ -288,7 +298,7 @@ class Connection(Writer):
                 self._refuse(BadMessage(408, "the body comes too slowly"))
             else:
                 self._mark = received
-                self.server.deadlines.arm(self, limits.sender_seconds)
+                self._deadlines.arm(self, limits.sender_seconds)
         elif self._phase is HEAD:
             self._refuse(BadMessage(408, "the head comes too slowly"))
         elif self._phase is IDLE:
@@ -315,7 +325,7 @@ class Connection(Writer):
         else:
             self._phase = DEAF
             self._transport.write_eof()
-            self.server.deadlines.arm(self, self.server.limits.linger_seconds)
+            self._deadlines.arm(self, self.server.limits.linger_seconds)
 
     def abort(self) -> None:
         self._close_after_response()
@@ -323,7 +333,7 @@ class Connection(Writer):
 
     def _lost(self) -> None:
         self._close_after_response()
-        self.server.deadlines.forget(self)
+        self._deadlines.forget(self)
         self.server.discard(self)
         exchange, self.exchange = self.exchange, None
         if exchange is not None and not exchange.closed:

@@ -17,11 +17,11 @@ NEVER = math.inf
 class Timed:
     """Something with one deadline at a time. `expire` is called once when it has passed."""
 
-    __slots__ = ("due", "slot")
+    __slots__ = ("due", "looked_at")
 
     def __init__(self) -> None:
         self.due: float = NEVER  # seconds on the clock of its Deadlines
-        self.slot: float = NEVER  # the bucket it is in
+        self.looked_at: float = NEVER  # the same, of the bucket it is in
 
     def expire(self) -> None:
         raise NotImplementedError
@@ -38,7 +38,6 @@ class Deadlines:
         self.clock = clock
         self.tick = tick
         self.now = clock()  # as of the last sweep: reading the clock per request is not needed
-        self._swept = math.floor(self.now / tick)
         self._buckets: dict[float, set[Timed]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._users = 0
@@ -46,9 +45,8 @@ class Deadlines:
     def arm(self, item: Timed, seconds: float) -> None:
         """Call `item.expire()` when `seconds` have passed from now, instead of any deadline it had."""
         item.due = due = self.now + self.tick + seconds
-        slot = math.ceil(due / self.tick)
-        if slot < item.slot:
-            self._move(item, slot)
+        if due < item.looked_at:
+            self._move(item)
 
     def disarm(self, item: Timed) -> None:
         item.due = NEVER
@@ -56,38 +54,33 @@ class Deadlines:
     def forget(self, item: Timed) -> None:
         """Drop `item` for good, with the reference kept to it."""
         item.due = NEVER
-        bucket = self._buckets.get(item.slot)
+        bucket = self._buckets.get(item.looked_at)
         if bucket is not None:
             bucket.discard(item)
-        item.slot = NEVER
+        item.looked_at = NEVER
 
-    def _move(self, item: Timed, slot: float) -> None:
-        old = self._buckets.get(item.slot)
+    def _move(self, item: Timed) -> None:
+        """Put `item` into the bucket of the first tick at or after its deadline."""
+        old = self._buckets.get(item.looked_at)
         if old is not None:
             old.discard(item)
-        item.slot = slot
-        bucket = self._buckets.get(slot)
+        item.looked_at = tick = math.ceil(item.due / self.tick) * self.tick
+        bucket = self._buckets.get(tick)
         if bucket is None:
-            bucket = self._buckets[slot] = set()
+            bucket = self._buckets[tick] = set()
         bucket.add(item)
 
     def sweep(self) -> None:
         """Expire everything whose deadline has passed."""
-        self.now = self.clock()
-        current = math.floor(self.now / self.tick)
-        if current - self._swept <= len(self._buckets):
-            passed: list[float] = list(range(self._swept + 1, current + 1))
-        else:
-            passed = sorted(slot for slot in self._buckets if slot <= current)
-        self._swept = current
-        for slot in passed:
-            for item in self._buckets.pop(slot, ()):
-                item.slot = NEVER
-                if item.due <= self.now:
+        self.now = now = self.clock()
+        for tick in sorted(tick for tick in self._buckets if tick <= now):
+            for item in self._buckets.pop(tick):
+                item.looked_at = NEVER
+                if item.due <= now:
                     item.due = NEVER
                     item.expire()
                 elif item.due < NEVER:
-                    self._move(item, math.ceil(item.due / self.tick))
+                    self._move(item)
 
     def start(self) -> None:
         """Sweep on the running loop until each `start` has had its `stop`."""

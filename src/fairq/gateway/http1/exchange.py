@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fairq.gateway.http1.headers import Headers, encode_head, status_line
+from fairq.gateway.http1.headers import STATUS_LINE, Headers, encode_head, status_line
 from fairq.gateway.http1.heads import RequestHead
+from fairq.gateway.http1.limits import Limits
 
 if TYPE_CHECKING:
     from fairq.gateway.http1.connection import Connection
@@ -15,7 +16,7 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _JOIN_BELOW = 64 * 1024  # a body smaller than this is copied behind its head: one system call instead of two
 
 
-class Exchange:
+class Exchange(RequestHead):
     """A request whose head is complete, and the way to answer it.
 
     It ends in exactly one of these ways, reported once, after which every call is ignored:
@@ -33,37 +34,22 @@ class Exchange:
         "_left",
         "_mode",
         "closed",
-        "expects",
-        "framing",
-        "headers",
-        "method",
         "on_done",
         "on_gone",
         "on_pause",
         "on_refused",
         "on_resume",
-        "path",
         "peer",
-        "query",
         "stalled",
         "started",
-        "target",
-        "version",
     )
 
-    def __init__(self, conn: Connection, head: RequestHead) -> None:
+    def __init__(self, conn: Connection, head: bytes, limits: Limits) -> None:
+        super().__init__(head, limits)
         self._conn: Connection | None = conn
         self._mode = "none"
         self._left = 0
         self._finished = False
-        self.method = head.method
-        self.target = head.target
-        self.path = head.path
-        self.query = head.query
-        self.version = head.version
-        self.headers = head.headers
-        self.framing = head.framing  # of the request's body
-        self.expects = head.expects
         self.peer = conn.peer
         self.closed = False
         self.started = False
@@ -134,7 +120,7 @@ class Exchange:
         else:
             mode = "close"
             conn.keep = False
-        conn.send(self._head(status, headers, framing))
+        conn.cork(self._head(status, headers, framing), wait=mode in ("none", "length"))
         self._mode = mode
 
     def write(self, data: bytes) -> None:
@@ -189,9 +175,12 @@ class Exchange:
         return conn
 
     def _head(self, status: int, headers: Headers, framing: bytes) -> bytes:
-        assert self._conn is not None
+        conn = self._conn
+        assert conn is not None
+        if not conn.keep or self.version != (1, 1):
+            framing += b"connection: keep-alive\r\n" if conn.keep else b"connection: close\r\n"
         try:
-            return encode_head(status_line(status), headers, framing + self._conn.connection_field(self.version))
+            return encode_head(STATUS_LINE.get(status) or status_line(status), headers, framing)
         except ValueError:
             self.started = False  # nothing has been sent: another answer is possible
             raise

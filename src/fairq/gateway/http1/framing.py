@@ -5,8 +5,9 @@ A head is given to llhttp whole and alone, so how the bytes were split into read
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+import functools
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
 
 import httptools
 
@@ -17,8 +18,7 @@ Kind = Literal["none", "length", "chunked", "close"]
 MAX_LENGTH_DIGITS = 15
 
 
-@dataclass(frozen=True, slots=True)
-class Framing:
+class Framing(NamedTuple):
     """How a body is delimited. `length` is its size for `length`; for `none` the size a GET would have had, or None."""
 
     kind: Kind
@@ -26,25 +26,26 @@ class Framing:
 
 
 NO_BODY = Framing("none")
+CHUNKED = Framing("chunked")
+UNTIL_CLOSE = Framing("close")
 
 
-@dataclass(slots=True)
 class Sink:
     """What llhttp calls back. `spans` collects a chunked body: its `append` as the callback costs no Python call."""
 
-    max_lines: int
-    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
-    spans: list[bytes] = field(default_factory=list)
-    complete: bool = False
-    on_body: object = None
+    __slots__ = ("complete", "headers", "on_body", "spans")
 
-    def __post_init__(self) -> None:
+    # Asked for by httptools whether wanted or not; the search for a missing attribute would cost more.
+    on_message_begin = on_url = on_status = on_headers_complete = on_chunk_header = on_chunk_complete = None
+
+    def __init__(self) -> None:
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.spans: list[bytes] = []
+        self.complete = False
         self.on_body = self.spans.append
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self.headers.append((name.lower(), value))
-        if len(self.headers) > self.max_lines:
-            raise BadMessage(431, f"more than {self.max_lines} header lines")
 
     def on_message_complete(self) -> None:
         self.complete = True
@@ -54,15 +55,12 @@ Parser = httptools.HttpRequestParser | httptools.HttpResponseParser
 
 
 def feed(parser: Parser, data: bytes, what: str) -> None:
-    """Give llhttp bytes; its refusals and ours become BadMessage."""
+    """Give llhttp bytes; its refusals become BadMessage."""
     try:
         parser.feed_data(data)
     except httptools.HttpParserUpgrade:
         raise BadMessage(400, "protocol upgrades and tunnels are not accepted") from None
     except httptools.HttpParserError as error:
-        cause = error.__context__
-        if isinstance(cause, BadMessage):
-            raise cause from None
         raise BadMessage(400, f"malformed {what}: {error}") from None
 
 
@@ -75,56 +73,43 @@ def check_line_ends(data: bytes) -> None:
         raise BadMessage(400, "a line feed without a carriage return")
 
 
-def parse_length(value: bytes) -> int:
-    digits = value.strip(b" \t")
-    if not digits.isdigit() or len(digits) > MAX_LENGTH_DIGITS:
-        raise BadMessage(400, "Content-Length is not a number")
-    return int(digits)
-
-
-def body_framing(fields: list[tuple[bytes, bytes]], version: tuple[int, int]) -> Framing | None:
+def body_framing(fields: Mapping[bytes, bytes], version: tuple[int, int]) -> Framing | None:
     """The framing that Content-Length and Transfer-Encoding declare; None when there is neither.
 
     Anything that two implementations might read differently is refused.
     """
-    length: int | None = None
-    chunked = False
-    for name, value in fields:
-        if name == b"content-length":
-            if length is not None:
-                raise BadMessage(400, "more than one Content-Length")
-            length = parse_length(value)
-        elif name == b"transfer-encoding":
-            if chunked or value.strip(b" \t").lower() != b"chunked":
-                raise BadMessage(400, "Transfer-Encoding must be exactly `chunked`")
-            chunked = True
-    if chunked:
+    length = fields.get(b"content-length")
+    coding = fields.get(b"transfer-encoding")
+    if coding is not None:
+        if coding.strip(b" \t").lower() != b"chunked":
+            raise BadMessage(400, "Transfer-Encoding must be exactly `chunked`")
         if length is not None:
             raise BadMessage(400, "both Content-Length and Transfer-Encoding")
         if version < (1, 1):
             raise BadMessage(400, "Transfer-Encoding in an HTTP/1.0 message")
-        return Framing("chunked")
-    return None if length is None else Framing("length", length)
+        return CHUNKED
+    return None if length is None else _of_length(length)
+
+
+@functools.lru_cache(maxsize=1024)
+def _of_length(value: bytes) -> Framing:
+    digits = value.strip(b" \t")
+    if not digits.isdigit() or len(digits) > MAX_LENGTH_DIGITS:
+        raise BadMessage(400, "Content-Length is not a number")
+    return Framing("length", int(digits))
 
 
 class Chunked:
     """The rest of a chunked message, fed as it arrives to the llhttp parser that has read its head."""
 
-    __slots__ = ("_parser", "_payload", "_raw", "_sink", "_tail")
-
-    OVERHEAD = 16 * 1024  # framing bytes allowed besides 8 per payload byte: extensions and trailers
+    __slots__ = ("_parser", "_sink", "_slack", "_tail")
 
     def __init__(self, parser: Parser, sink: Sink) -> None:
         self._parser = parser
         self._sink = sink
         self._tail = b""
-        self._raw = 0
-        self._payload = 0
+        self._slack = 16 * 1024  # framing bytes allowed besides 8 per payload byte: extensions and trailers
         sink.headers = []
-
-    @property
-    def trailers(self) -> list[tuple[bytes, bytes]]:
-        return self._sink.headers
 
     def feed(self, data: bytes) -> tuple[bytes, int]:
         """The payload in `data`, and the index in `data` just after the message, or -1 when it goes on.
@@ -132,20 +117,23 @@ class Chunked:
         llhttp does not say where it stopped and would take what follows for a new message. But a chunked message ends
         with CRLF CRLF, so it is fed only up to each of those and asked whether that was the end.
         """
-        if data[0] > 13 and END_OF_HEAD not in data:
+        size = len(data)
+        if data[0] > 13 and size > 2 and END_OF_HEAD not in data:
             end = -1
-            feed(self._parser, data, "chunk")
-            self._tail = data[-3:] if len(data) >= 3 else (self._tail + data)[-3:]
+            try:
+                self._parser.feed_data(data)
+            except httptools.HttpParserError as error:
+                raise BadMessage(400, f"malformed chunk: {error}") from None
+            self._tail = data[-3:]
         else:
             end = self._feed_by_pieces(data)
-            if end >= 0 and body_framing(self._sink.headers, (1, 1)) is not None:
+            if end >= 0 and any(name in (b"content-length", b"transfer-encoding") for name, _ in self._sink.headers):
                 raise BadMessage(400, "framing fields in a trailer")
         spans = self._sink.spans
         payload = spans[0] if len(spans) == 1 else b"".join(spans)
         spans.clear()
-        self._raw += len(data) if end < 0 else end
-        self._payload += len(payload)
-        if self._raw > self.OVERHEAD + 9 * self._payload:
+        self._slack += 9 * len(payload) - size
+        if self._slack < 0:
             raise BadMessage(400, "too much chunk framing for too little data")
         return payload, end
 

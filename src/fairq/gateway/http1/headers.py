@@ -6,8 +6,9 @@ at, is checked here: see `tests/http1/smuggling.py` for the list.
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from http import HTTPStatus
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -57,7 +58,7 @@ _ALIASED_FAMILIES = (
     b"proxy-",
 )
 
-_HOST = re.compile(rb"(?:[A-Za-z0-9._~!$&'*+;=%-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?")
+_HOST = re.compile(rb"[ \t]*(?:[A-Za-z0-9._~!$&'*+;=%-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?[ \t]*")
 
 STATUS_LINE: dict[int, bytes] = {
     status.value: b"HTTP/1.1 %d %s\r\n" % (status.value, status.phrase.encode()) for status in HTTPStatus
@@ -70,6 +71,7 @@ def is_alias(name: bytes) -> bool:
     return dashed in _ALIASED or dashed.startswith(_ALIASED_FAMILIES)
 
 
+@functools.lru_cache(maxsize=1024)
 def host_is_valid(value: bytes) -> bool:
     return _HOST.fullmatch(value) is not None
 
@@ -79,16 +81,24 @@ def tokens(value: bytes) -> list[bytes]:
     return [token.strip(b" \t") for token in value.lower().split(b",")]
 
 
-def forwardable(headers: Headers, drop: Collection[bytes] = ()) -> list[tuple[bytes, bytes]]:
+def forwardable(headers: Headers, drop: frozenset[bytes] | tuple[bytes, ...] = ()) -> list[tuple[bytes, bytes]]:
     """What of `headers` (lower-case names) may be passed on to the next hop.
 
-    Without hop-by-hop fields, fields nominated by Connection, framing fields, names with an underscore, and `drop`.
+    Without hop-by-hop fields, fields nominated by Connection, framing fields, and `drop`.
     """
-    refused: frozenset[bytes] = HOP_BY_HOP
+    refused = _refused(drop)
     for name, value in headers:
-        if name == b"connection" and value not in (b"keep-alive", b"close", b"Keep-Alive"):
+        if name == b"connection" and value not in _NOMINATES_NOTHING:
             refused = refused.union(tokens(value))
-    return [field for field in headers if field[0] not in refused and field[0] not in drop and b"_" not in field[0]]
+    return [field for field in headers if field[0] not in refused]
+
+
+_NOMINATES_NOTHING = (b"keep-alive", b"close", b"Keep-Alive")
+
+
+@functools.lru_cache(maxsize=64)
+def _refused(drop: frozenset[bytes] | tuple[bytes, ...]) -> frozenset[bytes]:
+    return HOP_BY_HOP.union(drop)
 
 
 def encode_head(start_line: bytes, headers: Headers, framing: bytes) -> bytes:
@@ -96,16 +106,21 @@ def encode_head(start_line: bytes, headers: Headers, framing: bytes) -> bytes:
 
     Raises ValueError if a name or value would end its line early.
     """
-    lines = [start_line]
-    for name, value in headers:
-        lines += (name, b": ", value, b"\r\n")
-    lines += (framing, b"\r\n")
-    head = b"".join(lines)
-    breaks = len(headers) + 2 + framing.count(b"\n")
-    if head.count(b"\n") != breaks or head.count(b"\r") != breaks or b"\0" in head:
-        raise ValueError("a header name or value contains CR, LF or NUL")
-    return head
+    if not headers:
+        return start_line + framing + b"\r\n"
+    fields = b"\r\n".join(map(b": ".join, headers)) + b"\r\n"
+    if len(fields) - len(fields.translate(None, b"\r\n")) != 2 * len(headers):
+        raise ValueError("a header name or value contains CR or LF")
+    return b"%b%b%b\r\n" % (start_line, fields, framing)
 
 
 def status_line(status: int) -> bytes:
     return STATUS_LINE.get(status) or b"HTTP/1.1 %d \r\n" % status
+
+
+def request_line(method: bytes, target: bytes) -> bytes:
+    """The first line of a request. Raises ValueError if its parts would not be three."""
+    line = b"%b %b HTTP/1.1\r\n" % (method, target)
+    if line.count(b" ") != 2 or len(line) - len(line.translate(None, b"\r\n")) != 2:
+        raise ValueError("a space, CR or LF in the method or target")
+    return line

@@ -9,9 +9,11 @@ import httptools
 
 from fairq.gateway.http1.errors import BadMessage
 from fairq.gateway.http1.framing import (
+    CHUNKED,
     NO_BODY,
+    UNTIL_CLOSE,
+    Chunked,
     Framing,
-    Parser,
     Sink,
     body_framing,
     check_line_ends,
@@ -21,62 +23,83 @@ from fairq.gateway.http1.headers import host_is_valid, is_alias, tokens
 from fairq.gateway.http1.limits import ClientLimits, Limits
 from fairq.gateway.http1.target import split_target
 
+UNDERSCORE = ord("_")
 _VERSIONS = {b"HTTP/1.1": (1, 1), b"HTTP/1.0": (1, 0)}
 _STATUS_LINE = re.compile(rb"(HTTP/1\.[01]) ([1-5][0-9][0-9])(?: ([\t\x20-\x7e\x80-\xff]*))?\r\n")
-# Singletons whose repetition two implementations would resolve differently.
-_ONCE = frozenset({b"host", b"authorization", b"content-type", b"content-encoding", b"expect", b"x-api-key"})
+# What decides how a message is read, and who asks. Except Connection, a list, each may come once only: of two values
+# another implementation could take the other.
+_REQUEST_FIELDS = frozenset(
+    {
+        b"host",
+        b"connection",
+        b"content-length",
+        b"transfer-encoding",
+        b"expect",
+        b"upgrade",
+        b"http2-settings",
+        b"authorization",
+        b"x-api-key",
+        b"content-type",
+        b"content-encoding",
+    }
+)
+_RESPONSE_FIELDS = frozenset({b"connection", b"content-length", b"transfer-encoding"})
+Fields = dict[bytes, bytes]
 
 
-@dataclass(slots=True)
 class RequestHead:
-    method: bytes
-    target: bytes
-    path: str
-    query: bytes
-    version: tuple[int, int]
-    headers: list[tuple[bytes, bytes]]
-    framing: Framing
-    keep: bool  # the client lets the connection live
-    expects: bool  # it waits for 100 (Continue)
-    parser: Parser
-    sink: Sink
+    """What a whole request head, its final empty line included, says. Raises BadMessage."""
 
-
-def parse_request(head: bytes, limits: Limits) -> RequestHead:
-    """Parse a whole request head, its final empty line included. Raises BadMessage."""
-    check_start(head)
-    line, _, _ = head.partition(b"\r\n")
-    parts = line.split(b" ")
-    if len(parts) != 3:
-        raise BadMessage(400, "the request line is not `METHOD target HTTP/1.1`")
-    method, target, protocol = parts
-    version = _VERSIONS.get(protocol)
-    if version is None:
-        known = protocol[:5] == b"HTTP/" and protocol[5:6].isdigit()
-        raise BadMessage(505 if known else 400, "only HTTP/1.1 and HTTP/1.0 are spoken here")
-    if len(target) > limits.target_bytes:
-        raise BadMessage(414, f"the request target is longer than {limits.target_bytes} bytes")
-    if method in (b"CONNECT", b"TRACE"):
-        raise BadMessage(400, f"{method.decode()} is not accepted")
-    sink = Sink(limits.header_lines)
-    parser = httptools.HttpRequestParser(sink)
-    feed(parser, head, "request head")
-    path, query = split_target(method, target)
-    keep, expects = _check_request_fields(sink.headers, version)
-    framing = body_framing(sink.headers, version) or NO_BODY
-    return RequestHead(
-        method,
-        target,
-        path,
-        query,
-        version,
-        sink.headers,
-        framing,
-        keep,
-        expects and framing is not NO_BODY,
-        parser,
-        sink,
+    __slots__ = (
+        "chunked",
+        "expects",
+        "framing",
+        "headers",
+        "keep",
+        "method",
+        "path",
+        "query",
+        "target",
+        "version",
     )
+
+    def __init__(self, head: bytes, limits: Limits) -> None:
+        try:
+            self._parse(head, limits)
+        except BadMessage:
+            check_start(head)  # so that what is wrong with it does not depend on how much of it had come
+            raise
+
+    def _parse(self, head: bytes, limits: Limits) -> None:
+        line, _, _ = head.partition(b"\r\n")
+        parts = line.split(b" ")
+        if len(parts) != 3:
+            raise BadMessage(400, "the request line is not `METHOD target HTTP/1.1`")
+        if not head[:1].isupper():  # llhttp skips line feeds
+            raise BadMessage(400, "the request line does not begin with a method")
+        self.method, self.target, protocol = method, target, protocol = parts
+        version = _VERSIONS.get(protocol)
+        if version is None:
+            known = protocol[:5] == b"HTTP/" and protocol[5:6].isdigit()
+            raise BadMessage(505 if known else 400, "only HTTP/1.1 and HTTP/1.0 are spoken here")
+        self.version = version
+        if len(target) > limits.target_bytes:
+            raise BadMessage(414, f"the request target is longer than {limits.target_bytes} bytes")
+        if method in (b"CONNECT", b"TRACE"):
+            raise BadMessage(400, f"{method.decode()} is not accepted")
+        sink = Sink()
+        parser = httptools.HttpRequestParser(sink)
+        feed(parser, head, "request head")
+        headers = sink.headers
+        if len(headers) > limits.header_lines:
+            raise BadMessage(431, f"more than {limits.header_lines} header lines")
+        self.path, self.query = split_target(method, target)
+        fields = _pick(headers, _REQUEST_FIELDS)
+        self.framing = framing = body_framing(fields, version) or NO_BODY  # of the body
+        self.chunked = Chunked(parser, sink) if framing is CHUNKED else None
+        self.keep = keeps_alive(fields, version)  # the client lets the connection live
+        self.expects = _check_fields(fields, version) and framing is not NO_BODY  # it waits for 100 (Continue)
+        self.headers = headers if UNDERSCORE not in head else _without_underscores(headers)
 
 
 def check_start(head: bytes) -> None:
@@ -86,38 +109,47 @@ def check_start(head: bytes) -> None:
     check_line_ends(head)
 
 
-def _check_request_fields(headers: list[tuple[bytes, bytes]], version: tuple[int, int]) -> tuple[bool, bool]:
-    keep = version == (1, 1)
-    expects = False
-    seen: set[bytes] = set()
-    for name, value in headers:
-        if name in _ONCE:
-            if name in seen:
-                raise BadMessage(400, f"more than one {name.decode()} field")
-            seen.add(name)
-            if name == b"host":
-                if not host_is_valid(value.rstrip(b" \t")):
-                    raise BadMessage(400, "the Host field is not a host and port")
-            elif name == b"expect" and version == (1, 1):
-                if value.strip(b" \t").lower() != b"100-continue":
-                    raise BadMessage(417, "the only expectation met here is 100-continue")
-                expects = True
-        elif name == b"connection":
-            keep = _keeps_alive(value, keep)
-        elif name == b"upgrade" or name == b"http2-settings":
-            raise BadMessage(400, "protocol upgrades are not accepted")
-        elif b"_" in name and is_alias(name):
-            raise BadMessage(400, f"the field name {name.decode('latin-1')} could be taken for another with dashes")
-    if version == (1, 1) and b"host" not in seen:
-        raise BadMessage(400, "an HTTP/1.1 request needs a Host field")
-    return keep, expects
+def _pick(headers: list[tuple[bytes, bytes]], names: frozenset[bytes]) -> Fields:
+    picked = [field for field in headers if field[0] in names]
+    fields = dict(picked)
+    if len(fields) < len(picked):
+        once = [name for name, _ in picked if name != b"connection"]
+        if len(set(once)) < len(once):
+            raise BadMessage(400, f"more than one {max(once, key=once.count).decode()} field")
+        fields[b"connection"] = b",".join(value for name, value in picked if name == b"connection")
+    return fields
 
 
-def _keeps_alive(connection: bytes, keep: bool) -> bool:
-    options = tokens(connection)
-    if b"close" in options:
+def _check_fields(fields: Fields, version: tuple[int, int]) -> bool:
+    """Whether the client waits for 100 (Continue)."""
+    host = fields.get(b"host")
+    if host is None:
+        if version == (1, 1):
+            raise BadMessage(400, "an HTTP/1.1 request needs a Host field")
+    elif not host_is_valid(host):
+        raise BadMessage(400, "the Host field is not a host and port")
+    if b"upgrade" in fields or b"http2-settings" in fields:
+        raise BadMessage(400, "protocol upgrades are not accepted")
+    if b"expect" not in fields or version == (1, 0):
         return False
-    return keep or b"keep-alive" in options
+    if fields[b"expect"].strip(b" \t").lower() != b"100-continue":
+        raise BadMessage(417, "the only expectation met here is 100-continue")
+    return True
+
+
+def _without_underscores(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Refuse names that could be taken for others; drop the rest, as nginx does, in case they could after all."""
+    for name, _ in headers:
+        if b"_" in name and is_alias(name):
+            raise BadMessage(400, f"the field name {name.decode()} could be taken for another with dashes")
+    return [field for field in headers if b"_" not in field[0]]
+
+
+def keeps_alive(fields: Fields, version: tuple[int, int]) -> bool:
+    if b"connection" not in fields:
+        return version == (1, 1)
+    options = tokens(fields[b"connection"])
+    return b"close" not in options and (version == (1, 1) or b"keep-alive" in options)
 
 
 @dataclass(slots=True)
@@ -127,8 +159,7 @@ class ResponseHead:
     headers: list[tuple[bytes, bytes]]
     framing: Framing
     keep: bool
-    parser: Parser
-    sink: Sink
+    chunked: Chunked | None
 
 
 def parse_response(head: bytes, method: bytes, limits: ClientLimits) -> ResponseHead:
@@ -140,26 +171,25 @@ def parse_response(head: bytes, method: bytes, limits: ClientLimits) -> Response
     status = int(line[2])
     if status == 101:
         raise BadMessage(502, "the upstream switched protocols without being asked")
-    sink = Sink(limits.header_lines)
+    sink = Sink()
     parser = httptools.HttpResponseParser(sink)
     feed(parser, head, "response head")
-    keep = version == (1, 1)
-    for name, value in sink.headers:
-        if name == b"connection":
-            keep = _keeps_alive(value, keep)
-    framing = _response_framing(sink.headers, method, status, version)
-    keep = keep and framing.kind != "close"
-    return ResponseHead(status, line[3] or b"", sink.headers, framing, keep, parser, sink)
+    if len(sink.headers) > limits.header_lines:
+        raise BadMessage(502, f"more than {limits.header_lines} header lines in the response")
+    fields = _pick(sink.headers, _RESPONSE_FIELDS)
+    framing = _response_framing(fields, method, status, version)
+    keep = framing.kind != "close" and keeps_alive(fields, version)
+    headers = sink.headers
+    chunked = Chunked(parser, sink) if framing is CHUNKED else None
+    return ResponseHead(status, line[3] or b"", headers, framing, keep, chunked)
 
 
-def _response_framing(
-    headers: list[tuple[bytes, bytes]], method: bytes, status: int, version: tuple[int, int]
-) -> Framing:
-    declared = body_framing(headers, version)
+def _response_framing(fields: Fields, method: bytes, status: int, version: tuple[int, int]) -> Framing:
+    declared = body_framing(fields, version)
     if status < 200 or status == 204:
         if declared is not None and (declared.kind == "chunked" or declared.length):
             raise BadMessage(502, f"a {status} response cannot announce a body")
         return NO_BODY
     if method == b"HEAD" or status == 304:
         return NO_BODY if declared is None else Framing("none", declared.length)
-    return declared or Framing("close")
+    return declared or UNTIL_CLOSE

@@ -57,23 +57,24 @@ class Link(asyncio.Protocol, Timed):
 
     # -- what transfers and the pool do
 
-    def usable(self) -> bool:
-        return not self._transport.is_closing()
-
-    def carry(self, transfer: Transfer) -> None:
-        """Send a transfer's request and take its response."""
+    def carry(self, transfer: Transfer) -> bool:
+        """Send a transfer's request and take its response; False if the connection is being closed."""
+        transport = self._transport
+        if transport.is_closing():
+            return False
         self._transfer = transfer
         transfer.link = self
         self._expect_head()
         body = transfer.body
         if len(body) < _JOIN_BELOW:
-            self._transport.write(transfer.head + body)
+            transport.write(transfer.head + body)
         else:
-            self._transport.write(transfer.head)
-            self._transport.write(body)
+            transport.write(transfer.head)
+            transport.write(body)
         self._deadlines.arm(self, self._upstream.limits.first_byte_seconds)
         if transfer.paused:
             self.pause()
+        return True
 
     def pause(self) -> None:
         if not self._transport.is_closing():
@@ -140,7 +141,7 @@ class Link(asyncio.Protocol, Timed):
     def _read_head(self, transfer: Transfer, data: bytes) -> None:
         if not self._heard:
             self._heard = True
-            transfer.forget_request()
+            transfer.head = transfer.body = b""  # it will not be sent again
         limits = self._upstream.limits
         pending = self._pending + data
         while True:
@@ -161,12 +162,11 @@ class Link(asyncio.Protocol, Timed):
         self._framing = framing = head.framing
         # An answer before the request is out: the upstream may never read the rest of it as that request's body.
         self._keep = head.keep and self._transport.get_write_buffer_size() == 0
-        self._deadlines.arm(self, limits.idle_seconds)
         transfer.started = True
         if framing.kind == "length":
             self._left = framing.length or 0
         elif framing.kind == "chunked":
-            self._chunked = Chunked(head.parser, head.sink)
+            self._chunked = head.chunked
         receiver = transfer.receiver
         if receiver is not None:
             receiver.on_head(head.status, head.reason, head.headers, framing)
@@ -176,6 +176,8 @@ class Link(asyncio.Protocol, Timed):
             self._read_body(transfer, pending)
         elif framing.kind == "none" or (framing.kind == "length" and not self._left):
             self._complete(transfer)
+        if self._transfer is transfer and not transfer.paused:
+            self._deadlines.arm(self, limits.idle_seconds)
 
     def _read_body(self, transfer: Transfer, data: bytes) -> None:
         kind = self._framing.kind
@@ -210,6 +212,7 @@ class Link(asyncio.Protocol, Timed):
             if transfer.paused:
                 self._transport.resume_reading()
             self._used = True
+            self._deadlines.arm(self, self._upstream.limits.keepalive_seconds)
             self._upstream.put_back(self)
         else:
             self._transport.abort()

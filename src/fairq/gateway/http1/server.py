@@ -48,6 +48,7 @@ class Server:
         self.limits = limits or Limits()
         self.refuse = refuse or refuse_plainly
         self.draining = False
+        self.loop: asyncio.AbstractEventLoop | None = None
         self.connections: set[Connection] = set()
         self.buffered = 0  # bytes of all connections, as Limits.buffered_bytes counts them
         self.port = 0
@@ -64,7 +65,7 @@ class Server:
 
     async def start(self, host: str, port: int) -> None:
         """Listen on `host`; `port` 0 takes a free one, which `self.port` then says. Raises OSError."""
-        loop = asyncio.get_running_loop()
+        self.loop = loop = asyncio.get_running_loop()
         if self._deadlines is None:
             self._deadlines = Deadlines(loop.time)
         self._listener = await loop.create_server(lambda: Connection(self), host, port, backlog=4096)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from fairq.gateway.http1.errors import BadMessage
@@ -12,6 +13,7 @@ _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})?")
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
+@functools.lru_cache(maxsize=256)
 def split_target(method: bytes, target: bytes) -> tuple[str, bytes]:
     """The normalised path and the query (without `?`, untouched) of a request target.
 
