@@ -29,7 +29,7 @@ def test_every_state_is_reachable_from_waiting_and_every_one_can_end() -> None:
 
 def test_the_table_speaks_of_events_and_decisions_that_exist() -> None:
     kinds = {kind.__name__ for kind in ev.AnyEvent.__args__}
-    assert EVENTS - DECISIONS <= kinds
+    assert kinds >= EVENTS - DECISIONS
 
 
 def test_every_outcome_has_a_status_of_http() -> None:
@@ -40,12 +40,26 @@ def test_every_outcome_has_a_status_of_http() -> None:
 
 
 def test_outcomes_are_those_of_the_conventions() -> None:
-    assert {outcome.value for outcome in Outcome} == set(
-        """refused-unauthorized refused-forbidden refused-invalid refused-too-large refused-unknown-model
-        refused-rate-limit refused-queue-full refused-no-upstream refused-shutting-down
-        expired cancelled-waiting cancelled-running failed-connect failed-timeout failed-upstream failed-midstream
-        stalled-client completed""".split()
-    )
+    assert {outcome.value for outcome in Outcome} == {
+        "refused-unauthorized",
+        "refused-forbidden",
+        "refused-invalid",
+        "refused-too-large",
+        "refused-unknown-model",
+        "refused-rate-limit",
+        "refused-queue-full",
+        "refused-no-upstream",
+        "refused-shutting-down",
+        "expired",
+        "cancelled-waiting",
+        "cancelled-running",
+        "failed-connect",
+        "failed-timeout",
+        "failed-upstream",
+        "failed-midstream",
+        "stalled-client",
+        "completed",
+    }
 
 
 def test_a_long_life_takes_every_step_of_the_table() -> None:
