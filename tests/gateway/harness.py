@@ -150,10 +150,10 @@ async def world(
     try:
         async with httpx.AsyncClient(base_url=url, timeout=20, limits=httpx.Limits(max_connections=2000)) as client:
             yield World(gateway, servers, client, lines, url, logged)
+    finally:
         gateway.config = gateway.config.model_copy(
             update={"timeouts": gateway.config.timeouts.model_copy(update={"drain": 0.05})}
         )
-    finally:
         await gateway.drain()
         for server in servers:
             await server.stop()
