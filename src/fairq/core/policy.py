@@ -54,6 +54,7 @@ from msgspec import Struct
 from fairq.core.errors import ConfigError, UnknownName
 from fairq.core.job import Flow, Job
 from fairq.core.number import Normalize, Number, exact, to_json
+from fairq.core.param import Param as Param
 
 Time = int
 
