@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar, cast
 
 from fairq.gateway.http1 import Exchange, Failure, Framing, Limits, Server, Upstream
@@ -239,6 +241,9 @@ class Wire:
             lines = (await self.reader.readuntil(b"\r\n\r\n")).split(b"\r\n")[:-2]
         fields = dict(cast(tuple[bytes, bytes], tuple(line.split(b": ", 1))) for line in lines[1:])
         assert len(fields) == len(lines) - 1, "a repeated field"
+        if b"date" in fields:
+            made = parsedate_to_datetime(fields.pop(b"date").decode())
+            assert abs(made.timestamp() - time.time()) < 10
         return int(lines[0].split(b" ")[1]), fields
 
     async def response(self, method: bytes = b"GET") -> tuple[int, dict[bytes, bytes], bytes]:

@@ -55,6 +55,15 @@ def test_one_connection_carries_many_requests(talk: Callable[..., None]) -> None
     talk(conversation, [OK] * 20)
 
 
+def test_small_requests_are_not_delayed(talk: Callable[..., None]) -> None:
+    async def conversation(upstream: Upstream, origin: Origin) -> None:
+        await fetch(upstream)
+        sock = next(iter(upstream.links))._transport.get_extra_info("socket")
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+
+    talk(conversation, [OK, None])
+
+
 def test_requests_at_the_same_time_take_a_connection_each_and_leave_them_for_later(talk: Callable[..., None]) -> None:
     async def conversation(upstream: Upstream, origin: Origin) -> None:
         for _ in range(3):

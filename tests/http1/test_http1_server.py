@@ -128,6 +128,15 @@ def test_continue_is_sent_only_when_the_body_is_wanted_and_has_not_come(serve: C
     serve(talk)
 
 
+def test_no_continue_is_sent_for_a_body_that_is_too_large(serve: Callable[..., None]) -> None:
+    async def talk(server: Server, wire: Wire) -> None:
+        wire.send(b"POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 100001\r\n\r\n")
+        assert (await wire.response())[0] == 413
+        assert await wire.rest() == b""
+
+    serve(talk)
+
+
 def test_a_refusal_before_the_body_sends_no_continue_and_closes(serve: Callable[..., None]) -> None:
     async def talk(server: Server, wire: Wire) -> None:
         wire.send(b"POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
@@ -307,6 +316,15 @@ def test_responses_without_a_body_have_none(serve: Callable[..., None], status: 
 
     serve(talk, app)
     serve(talk, lambda exchange: exchange.respond(status, [], b""))
+
+
+def test_every_answer_of_ours_has_a_date(serve: Callable[..., None]) -> None:
+    async def talk(server: Server, wire: Wire) -> None:
+        wire.send(GET + b"bad\r\n\r\n")
+        assert b"\r\ndate: Tue, 15 Nov 1994 08:12:31 GMT\r\n" in await wire.reader.readuntil(b"\r\n\r\n")
+        assert b"\r\ndate: " in await wire.reader.readuntil(b"\r\n\r\n")
+
+    serve(talk, lambda exchange: exchange.respond(200, [(b"date", b"Tue, 15 Nov 1994 08:12:31 GMT")], b""))
 
 
 def test_options_for_the_whole_server(serve: Callable[..., None]) -> None:

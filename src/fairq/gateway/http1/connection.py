@@ -11,7 +11,7 @@ from fairq.gateway.http1.deadlines import NEVER
 from fairq.gateway.http1.errors import BadMessage
 from fairq.gateway.http1.exchange import Exchange
 from fairq.gateway.http1.framing import END_OF_HEAD, NO_BODY
-from fairq.gateway.http1.headers import encode_head, status_line
+from fairq.gateway.http1.headers import date_field, encode_head, status_line
 from fairq.gateway.http1.heads import check_start
 from fairq.gateway.http1.writer import Writer
 
@@ -279,7 +279,7 @@ class Connection(Writer):
             return
         headers, body = self.server.refuse(refusal.status, refusal.reason)
         framing = b"content-length: %d\r\nconnection: close\r\n" % len(body)
-        self.send(encode_head(status_line(refusal.status), headers, framing) + body)
+        self.send(encode_head(status_line(refusal.status), headers, framing + date_field()) + body)
         self._close()
 
     def expire(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fairq.gateway.http1.headers import STATUS_LINE, Headers, encode_head, status_line
+from fairq.gateway.http1.headers import STATUS_LINE, Headers, date_field, encode_head, status_line
 from fairq.gateway.http1.heads import RequestHead
 from fairq.gateway.http1.limits import Limits
 
@@ -76,18 +76,21 @@ class Exchange(RequestHead):
         conn = self._conn
         if conn is None:
             return
-        if self.expects and not conn.has_input():
+        if self.expects and not conn.has_input() and (self.framing.length or 0) <= limit:
             conn.send(_CONTINUE)
         self.expects = False
         conn.read_body(on_body, limit)
 
     def respond(self, status: int, headers: Headers, body: bytes, *, close: bool = False) -> None:
-        """A whole response. Framing and connection fields are added; `headers` must not have them."""
+        """A whole response. Framing, Connection and Date are added; `headers` must not have the first two."""
         conn = self._begin(status, close)
         if conn is None:
             return
         bodyless = status == 204 or status == 304
-        head = self._head(status, headers, b"" if bodyless else b"content-length: %d\r\n" % len(body))
+        framing = b"" if bodyless else b"content-length: %d\r\n" % len(body)
+        if b"date" not in dict(headers):
+            framing += date_field()
+        head = self._head(status, headers, framing)
         if bodyless or self.method == b"HEAD":
             conn.send(head)
         elif len(body) < _JOIN_BELOW:

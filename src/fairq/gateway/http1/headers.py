@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import functools
 import re
+import time
 from collections.abc import Sequence
+from email.utils import formatdate
 from http import HTTPStatus
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -124,3 +126,13 @@ def request_line(method: bytes, target: bytes) -> bytes:
     if line.count(b" ") != 2 or len(line) - len(line.translate(None, b"\r\n")) != 2:
         raise ValueError("a space, CR or LF in the method or target")
     return line
+
+
+def date_field() -> bytes:
+    """The Date of a response made now (RFC 9110 §6.6.1), as a field line."""
+    return _date_field(int(time.time()))
+
+
+@functools.lru_cache(maxsize=1)
+def _date_field(second: int) -> bytes:
+    return b"date: %b\r\n" % formatdate(second, usegmt=True).encode()

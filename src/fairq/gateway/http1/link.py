@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from typing import TYPE_CHECKING, cast
 
 from fairq.gateway.http1.deadlines import Timed
@@ -94,8 +93,7 @@ class Link(asyncio.Protocol, Timed):
     # -- transport callbacks
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport = cast(asyncio.Transport, transport)
-        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._transport = cast(asyncio.Transport, transport)
         self._upstream.links.add(self)
 
     def data_received(self, data: bytes) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
@@ -46,9 +45,9 @@ class Writer(asyncio.Protocol, Timed):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport = cast(asyncio.Transport, transport)
-        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         transport.set_write_buffer_limits(high=self.server.limits.write_buffer)
-        self.peer = transport.get_extra_info("peername")[:2]
+        peer = transport.get_extra_info("peername")  # None if the client has left already
+        self.peer = peer[:2] if peer else ("", 0)
 
     def send(self, data: bytes) -> None:
         if self._corked:
