@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 
@@ -55,3 +55,52 @@ class JointService:
             pair[0] += amount if flow < other else -amount
             pair[1], pair[2] = min(pair[0], pair[1]), max(pair[0], pair[2])
             self.widest = max(self.widest, pair[2] - pair[1])
+
+
+class FluidLink:
+    """Generalized processor sharing, from event to event in rationals.
+
+    packets  (arrival, flow, size), those of one flow in order; at each moment the rate is split over the flows that
+             have something left, in proportion to their weights
+    finish   when each packet is over, in the order of `packets`
+    pieces   (from, until, flow -> its rate): the whole course of the service
+    """
+
+    def __init__(
+        self,
+        packets: Sequence[tuple[int, str, int]],
+        weights: Mapping[str, Fraction | int],
+        rate: Fraction | int = 1,
+    ) -> None:
+        self.finish: list[Fraction] = [Fraction(-1)] * len(packets)
+        self.pieces: list[tuple[Fraction, Fraction, dict[str, Fraction]]] = []
+        coming = sorted(range(len(packets)), key=lambda index: packets[index][0])
+        left: dict[str, list[list[Fraction | int]]] = {}  # flow -> [what is left of it, which packet]
+        now = Fraction(0)
+        while coming or left:
+            if not left:
+                now = max(now, Fraction(packets[coming[0]][0]))
+            while coming and packets[coming[0]][0] <= now:
+                index = coming.pop(0)
+                left.setdefault(packets[index][1], []).append([Fraction(packets[index][2]), index])
+            total = sum(Fraction(weights[flow]) for flow in left)
+            rates = {flow: rate * Fraction(weights[flow]) / total for flow in left}
+            until = min(now + Fraction(queue[0][0]) / rates[flow] for flow, queue in left.items())
+            if coming:
+                until = min(until, Fraction(packets[coming[0]][0]))
+            self.pieces.append((now, until, rates))
+            for flow, given in rates.items():
+                left[flow][0][0] -= given * (until - now)
+                if not left[flow][0][0]:
+                    self.finish[int(left[flow].pop(0)[1])] = until
+                if not left[flow]:
+                    del left[flow]
+            now = until
+
+    def service(self, flow: str, time: Fraction | int) -> Fraction:
+        """What the flow has been given until `time`."""
+        given = Fraction(0)
+        for start, end, rates in self.pieces:
+            if start < time:
+                given += rates.get(flow, Fraction(0)) * (min(end, Fraction(time)) - start)
+        return given

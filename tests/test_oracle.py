@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.oracle import max_min
+from tests.oracle import FluidLink, max_min
 
 RATIONALS = st.fractions(min_value=0, max_value=50, max_denominator=6)
 WEIGHTS = st.fractions(min_value=Fraction(1, 6), max_value=9, max_denominator=6)
@@ -43,3 +43,36 @@ def test_nobody_could_get_more_except_from_someone_who_has_less(
     for name in flows:
         if shares[name] < demands[name]:
             assert levels[name] == max(levels.values())
+
+
+PG93 = [(1, "1", 1), (2, "1", 1), (3, "1", 2), (11, "1", 2), (0, "2", 3), (5, "2", 2), (9, "2", 2)]
+
+
+def test_fluid_ends_the_packets_of_parekh_and_gallagers_figure_3_when_they_say() -> None:
+    assert FluidLink(PG93, {"1": 1, "2": 1}).finish == [3, 5, 9, 13, 5, 9, 11]
+    assert FluidLink(PG93, {"1": 1, "2": 2}).finish == [4, 5, 9, 13, 4, 8, 11]
+
+
+PACKETS = st.lists(st.tuples(st.integers(0, 20), st.sampled_from("abc"), st.integers(1, 6)), min_size=1, max_size=9)
+THREE = st.fixed_dictionaries(dict.fromkeys("abc", WEIGHTS))
+
+
+@settings(max_examples=60, deadline=None)
+@given(packets=PACKETS, weights=THREE, rate=st.fractions(Fraction(1, 3), 3, max_denominator=3))
+def test_fluid_loses_nothing_and_gives_flows_that_have_work_equal_normalized_rates(
+    packets: list[tuple[int, str, int]], weights: dict[str, Fraction], rate: Fraction
+) -> None:
+    packets.sort()
+    fluid = FluidLink(packets, weights, rate)
+    for flow in "abc":
+        own = [index for index, packet in enumerate(packets) if packet[1] == flow]
+        sizes = [packets[index][2] for index in own]
+        ends = [fluid.finish[index] for index in own]
+        # Each packet is over exactly when the flow has been given all up to it, and none begins before it is there.
+        assert [fluid.service(flow, end) for end in ends] == [sum(sizes[: n + 1]) for n in range(len(own))]
+        assert all(end > packets[index][0] for end, index in zip(ends, own, strict=True))
+    for start, end, rates in fluid.pieces:
+        busy = {f for (a, f, _), done in zip(packets, fluid.finish, strict=True) if a <= start and done >= end}
+        assert rates.keys() == busy
+        assert sum(rates.values()) == rate
+        assert len({rates[flow] / weights[flow] for flow in rates}) == 1

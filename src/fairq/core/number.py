@@ -24,6 +24,12 @@ def fixed(amount: int, numerator: int, denominator: int) -> int:
     return -((-amount * denominator << TAG_BITS) // numerator)
 
 
+def quotient(value: Number, by: Number) -> Number:
+    """value / by, an int where it is whole."""
+    ratio = Fraction(value) / by
+    return ratio.numerator if ratio.denominator == 1 else ratio
+
+
 def to_json(value: Number) -> int | str:
     """ints stay ints, rationals become "7/2"."""
     return value if isinstance(value, int) else str(value)
@@ -32,6 +38,11 @@ def to_json(value: Number) -> int | str:
 def of_json(value: int | str) -> Number:
     """The inverse of `to_json`."""
     return value if isinstance(value, int) else Fraction(value)
+
+
+def of_text(text: str) -> Number:
+    """The inverse of `str`; for tags that may be longer than JSON's integers."""
+    return quotient(Fraction(text), 1)
 
 
 def ceil_div(a: int, b: int) -> int:

@@ -30,6 +30,11 @@ class FlowPolicy(Policy):
         self.ranking: Ranking[str, Any] = Ranking()
         self._waiting = 0
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if cls.__dict__.keys() & {"select", "commit"} and "take" not in cls.__dict__:
+            cls.take = Policy.take  # type: ignore[method-assign]  # the short way below is not its way
+
     # What a subclass says
     def rank(self, flow: str) -> Any:
         raise NotImplementedError

@@ -2,22 +2,34 @@
 
 from fairq.core.errors import ConfigError, UnknownName
 from fairq.core.policy import Policy
+from fairq.policies.cfs import CFS
+from fairq.policies.drr import DRR
 from fairq.policies.edf import EDF
+from fairq.policies.eevdf import EEVDF
 from fairq.policies.fcfs import FCFS
+from fairq.policies.gps import GPS
+from fairq.policies.lottery import Lottery
 from fairq.policies.mlfq import MLFQ
 from fairq.policies.priority import Priority
 from fairq.policies.request_rr import RequestRR
 from fairq.policies.rm import RM
 from fairq.policies.rr import RR
+from fairq.policies.scfq import SCFQ
 from fairq.policies.sfq import SFQ
 from fairq.policies.shortest import Shortest
 from fairq.policies.sjf import SJF
 from fairq.policies.srtf import SRTF
+from fairq.policies.stride import Stride
+from fairq.policies.virtual_clock import VirtualClock
+from fairq.policies.wf2q import WF2Q
+from fairq.policies.wfq import WFQ
 
 POLICIES: dict[str, type[Policy]] = {}
 for _policy in (
     *(FCFS, SJF, SRTF, RR, MLFQ, Priority, EDF, RM),
+    *(Lottery, Stride, CFS, EEVDF),
     *(RequestRR, Shortest, SFQ),
+    *(GPS, WFQ, WF2Q, SCFQ, VirtualClock, DRR),
 ):
     if _policy.name in POLICIES:
         raise ValueError(f"two policies are called {_policy.name}")

@@ -28,11 +28,14 @@ class RequestRR(FlowPolicy):
         round_, served = self.last
         self.rounds[flow] = round_ if flow > served else round_ + 1
 
-    def charged(self, flow: str, amount: int) -> None:
-        round_ = self.rounds.pop(flow)
+    def picked(self, flow: str) -> None:
+        round_ = self.rounds[flow]
         self.last = (round_, flow)
-        if flow in self.ranking:
-            self.rounds[flow] = round_ + 1
+        self.rounds[flow] = round_ + 1
+
+    def charged(self, flow: str, amount: int) -> None:
+        if flow not in self.ranking:
+            del self.rounds[flow]
 
     def forget(self, flow: str) -> None:
         super().forget(flow)

@@ -75,7 +75,8 @@ class SFQ(FlowPolicy):
             self.rebase()  # all are level: there is nothing to carry over
 
     def why(self, flow: str, rank: Number) -> Why:
-        return Why("least-meter", {"meter": to_json(rank), "virtual_time": to_json(self.virtual_time)})
+        tag = self.layer.tag
+        return Why("least-meter", {"meter": tag(rank), "virtual_time": tag(self.virtual_time)})
 
     # Keeping tags small and few: only M - V matters, and who rests below where it would join is as good as new
     def rebase(self) -> None:
@@ -102,9 +103,10 @@ class SFQ(FlowPolicy):
         return int((ahead << 20) // unit) if isinstance(ahead, int) else int(ahead * (1 << 20) // unit)
 
     def show(self) -> Mapping[str, Any]:
+        tag = self.layer.tag
         return {
-            "virtual_time": to_json(self.virtual_time),
-            "meters": {flow: to_json(meter) for flow, meter in sorted(self.meters.items())},
+            "virtual_time": tag(self.virtual_time),
+            "meters": {flow: tag(meter) for flow, meter in sorted(self.meters.items())},
         }
 
     def state(self) -> dict[str, Any]:

@@ -1,0 +1,115 @@
+"""The fluid that packet schedulers imitate: generalized processor sharing, as its virtual time.
+
+    dV/dt = r / (sum of w over the flows that the fluid is serving);   V = 0 at the start of a busy period
+    S = max(V(a), F of the flow's packet before),  F = S + L / w;      it is served while V goes from S to F
+
+V is exact as long as it is a multiple of 1/2**bits or coarser; from then on it is rounded down to a grid of at least
+2**bits / (sum of w) points per unit, and lags behind the exact V by less than n grid steps, where n counts the arrivals
+of this busy period that found their flow idle in the fluid. Proof: no service is lost, what does not move V is kept; so
+only the start tags of those n are rounded. Lowering tags by at most d lowers V by at most d, and each rounding adds at
+most one step to d. (Exact rationals gain a few bits at each of those arrivals, without end.)
+"""
+
+from collections.abc import Mapping
+from copy import copy
+from fractions import Fraction
+from typing import Any
+
+from fairq.core.number import Number, of_text, quotient
+from fairq.core.policy import Layer
+from fairq.core.ranking import Ranking
+
+
+class Fluid:
+    """Tags are counted in 1/scale of a tag of the layer.
+
+    bits  None: exact for ever
+    ends  flow -> F of its last packet, of the flows that are being served
+    """
+
+    def __init__(self, layer: Layer, bits: int | None = 256) -> None:
+        self.speed = layer.rate * layer.normalize(1, 1, 1)
+        self.limit = None if bits is None else 1 << bits
+        self.ends: Ranking[str, Number] = Ranking()
+        self.weights: dict[str, Number] = {}
+        self.reset()
+
+    def reset(self) -> None:
+        """A busy period begins."""
+        self.virtual_time: Number = 0
+        self.scale = 1
+        self.weight: Number = 0  # of all that are being served
+        self.at: Number = 0
+        self.unspent: Number = 0  # service up to `at` that did not move V to the next point of the grid
+
+    def advance(self, now: Number) -> int:
+        """Moves V to `now`. Returns the factor by which every tag has grown, 1 unless the grid became finer."""
+        service = self.unspent + (now - self.at) * self.speed * self.scale
+        self.at = now
+        ends = self.ends
+        while ends.heap:
+            end, flow = ends.heap[0]
+            needed = (end - self.virtual_time) * self.weight
+            if needed > service:
+                steps, self.unspent = divmod(service, self.weight)
+                self.virtual_time += steps
+                return self._refine() if self.unspent else 1
+            service -= needed
+            self.virtual_time = end
+            ends.drop(flow)
+            self.weight -= self.weights.pop(flow)
+        self.unspent = 0
+        return 1
+
+    def _refine(self) -> int:
+        factor = Fraction(self.unspent, self.weight).denominator
+        if self.limit is not None and self.scale * factor > self.limit:
+            return 1
+        self.scale *= factor
+        self.virtual_time = self.virtual_time * factor + quotient(self.unspent * factor, self.weight)
+        self.unspent = 0
+        self.ends = ranked({flow: end * factor for flow, end in self.ends.items()})
+        return factor
+
+    def virtual_time_at(self, now: Number) -> Number:
+        """V at `now`, in units of the present scale; changes nothing."""
+        if now == self.at:
+            return self.virtual_time
+        twin = copy(self)
+        twin.ends, twin.weights = ranked(self.ends), dict(self.weights)
+        return quotient(twin.virtual_time, twin.advance(now))
+
+    def enter(self, flow: str, length: Number, weight: tuple[int, int]) -> tuple[Number, Number]:
+        """A packet arrives; `length` is its L/w as a tag distance. Its S and F. `advance` comes first."""
+        start = self.ends.get(flow)
+        if start is None:
+            start = self.virtual_time
+            self.weights[flow] = share = quotient(*weight)
+            self.weight += share
+        end = start + length * self.scale
+        self.ends.put(flow, end)
+        return start, end
+
+    def state(self) -> dict[str, Any]:
+        tags = {"virtual_time": self.virtual_time, "at": self.at, "unspent": self.unspent}
+        return {
+            "scale": str(self.scale),
+            "ends": {flow: str(end) for flow, end in self.ends.items()},
+            "weights": {flow: str(weight) for flow, weight in self.weights.items()},
+            **{name: str(tag) for name, tag in tags.items()},
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.scale = int(state["scale"])
+        self.ends = ranked({flow: of_text(end) for flow, end in state["ends"].items()})
+        self.weights = {flow: of_text(weight) for flow, weight in state["weights"].items()}
+        self.weight = sum(self.weights.values())
+        self.virtual_time, self.at = of_text(state["virtual_time"]), of_text(state["at"])
+        self.unspent = of_text(state["unspent"])
+
+
+def ranked(keys: Mapping[str, Number]) -> Ranking[str, Number]:
+    ranking: Ranking[str, Number] = Ranking()
+    for name, key in keys.items():
+        ranking.put(name, key)
+    return ranking

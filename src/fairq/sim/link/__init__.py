@@ -1,0 +1,1 @@
+"""The link layer: packets on one line, whole ones or a fluid."""

@@ -1,0 +1,139 @@
+"""One policy on one link scenario: when each packet is sent.
+
+Time is counted in ticks in which every transmission takes a whole number: at rate p/q a tick is 1/p of a time unit,
+and a packet of size s takes s*q ticks. Tags are counted in parts of 1/(lcm of the weights' numerators). So everything
+is exact, and made of integers.
+"""
+
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+from fairq.core.job import Flow, Job
+from fairq.core.number import Number, quotient, to_json
+from fairq.core.policy import Layer, Need, Policy
+from fairq.policies import make
+from fairq.policies.gps import GPS
+from fairq.sim.draw import draws
+from fairq.sim.link.line import Departure, pour, send
+from fairq.sim.link.recorder import LinkTape
+from fairq.sim.link.room import Room
+from fairq.sim.link.scenario import LinkScenario
+from fairq.sim.link.stalls import Stalls, random_stalls
+from fairq.sim.scenario import Run
+from fairq.sim.trace import Trace, stored
+
+PROVIDES = frozenset({Need.SIZE, Need.RATE, Need.RANDOM, Need.FLUID})
+
+
+class LinkRun(Run):
+    """record  None, or "events": a trace with a step for each arrival, start and finish
+
+    departures  in order of time, which is in ticks
+    dropped     packets that found a full buffer
+    tick        how many ticks make a unit of time
+    """
+
+    def __init__(self, scenario: LinkScenario, policy: str, record: str | None = None) -> None:
+        if record not in (None, "events"):
+            raise ValueError(f"record = {record!r}: must be None or 'events'")
+        self.scenario, self.spec = scenario, policy
+        self.tick, self.pace = scenario.rate.as_integer_ratio()
+        bound = self._bound()
+        self.policy, self.params = bound.name, bound.parameters()
+        self.tape = LinkTape(bound, self.tick) if record else None
+        self.departures, self.dropped = self._drive(bound, self.tape or bound)
+
+    def _bound(self) -> Policy:
+        parts = lcm(*(flow.weight.numerator for flow in self.scenario.all_flows()))
+        policy = make(self.spec)
+        policy.bind(
+            Layer(
+                name="link",
+                provides=PROVIDES,
+                normalize=lambda amount, above, below: amount * below * parts // above,
+                tag=lambda tag: to_json(quotient(tag, parts)),
+                rate=quotient(1, self.pace),
+                random=draws(self.scenario.seed),
+            )
+        )
+        return policy
+
+    def _drive(self, bound: Policy, policy: Policy) -> tuple[list[Departure], list[Job]]:
+        scenario, tick = self.scenario, self.tick
+        flows = scenario.all_flows()
+        for flow in flows:
+            policy.flow_changed(Flow(id=flow.id, weight=flow.weight), 0)
+        room = None
+        if scenario.buffer is not None or any(flow.buffer is not None for flow in flows):
+            room = Room(policy, scenario.buffer, {flow.id: flow.buffer for flow in flows})
+        enter, leave = (room.enter, room.leave) if room else (None, None)
+        arrivals = ((job.arrival * tick, job) for job in scenario.jobs())
+        stalls = self._stalls()
+        if isinstance(bound, GPS):
+            departures = pour(policy, bound, arrivals, enter, leave, stalls)
+        else:
+            departures = send(policy, arrivals, self.pace, enter, leave, stalls)
+        return departures, room.dropped if room else []
+
+    def _stalls(self) -> Stalls | None:
+        tick, scenario = self.tick, self.scenario
+        if scenario.stalls:
+            return Stalls((stall.at * tick, (stall.at + stall.for_) * tick) for stall in scenario.stalls)
+        if scenario.random_stalls:
+            every, for_ = scenario.random_stalls.every, scenario.random_stalls.for_
+            drawn = random_stalls(every, for_, draws(scenario.seed))
+            return Stalls((start * tick, end * tick) for start, end in drawn)
+        return None
+
+    def time(self, ticks: Number) -> Number:
+        """Ticks in units of time."""
+        return quotient(ticks, self.tick)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "policy": self.policy,
+            "params": {name: str(v) if isinstance(v, Fraction) else v for name, v in self.params.items()},
+            "departures": [self._departure(*departure) for departure in self.departures],
+            "dropped": [packet_json(job) for job in self.dropped],
+            "flows": self._flows(),
+        }
+
+    def _departure(self, job: Job, start: Number | None, finish: Number) -> dict[str, Any]:
+        first = None if start is None else str(self.time(start))
+        return packet_json(job) | {"start": first, "finish": str(self.time(finish))}
+
+    def _flows(self) -> dict[str, Any]:
+        """Of each flow: what it sent, and the delay of its packets, from arrival to the end of transmission."""
+        delays: dict[str, list[Number]] = {flow.id: [] for flow in self.scenario.all_flows()}
+        sizes, lost = dict.fromkeys(delays, 0), dict.fromkeys(delays, 0)
+        for job, _, finish in self.departures:
+            delays[job.flow].append(self.time(finish) - job.arrival)
+            sizes[job.flow] += job.size or 0
+        for job in self.dropped:
+            lost[job.flow] += 1
+        return {
+            flow: {
+                "packets": len(seen),
+                "size": sizes[flow],
+                "dropped": lost[flow],
+                "delay": {"mean": float(sum(seen) / len(seen)), "max": float(max(seen))} if seen else None,
+            }
+            for flow, seen in delays.items()
+        }
+
+    def trace(self) -> Trace:
+        if self.tape is None:
+            raise ValueError("this run was not recorded")
+        return Trace(
+            layer="link",
+            scenario=self.scenario.model_dump(mode="json", by_alias=True, exclude_defaults=True),
+            policy=self.policy,
+            params=dict(self.params),
+            frames=list(stored(self.tape.play(self._bound))),
+        )
+
+
+def packet_json(job: Job) -> dict[str, Any]:
+    """`seq` counts the packets of its flow, dropped ones too."""
+    return {"flow": job.flow, "seq": int(job.id.rpartition("#")[2]), "size": job.size, "arrival": job.arrival}

@@ -1,0 +1,118 @@
+"""What a link simulation is given: flows, their packets, and how the link behaves. Sizes and times are integers."""
+
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from fairq.core.job import Job
+from fairq.sim.scenario import Name, Natural, Part, Positive, Ratio, Scenario
+
+MOST_PACKETS = 1_000_000
+
+
+class Flow(Part):
+    """weight  its share; buffer: how many of its packets may wait, more are dropped on arrival"""
+
+    id: Name
+    weight: Ratio = Fraction(1)
+    buffer: Positive | None = None
+
+
+class Packet(Part):
+    """`count` packets of one flow, the first at `arrival`, the others `every` later each.
+
+    size      what it takes of the link
+    estimate  what the policy is told instead; what is charged is the size
+    """
+
+    flow: Name
+    arrival: Natural
+    size: Positive
+    estimate: Positive | None = None
+    count: Positive = 1
+    every: Natural = 0
+
+
+class Stall(Part):
+    """From `at` on the link sends nothing for `for`; a packet under way goes on afterwards."""
+
+    at: Natural
+    for_: Positive = Field(alias="for")
+
+
+class RandomStalls(Part):
+    """Work for 1..2*every-1, stall for 1..2*for-1, both drawn anew each time from the seed."""
+
+    every: Positive
+    for_: Positive = Field(alias="for")
+
+
+class LinkScenario(Scenario):
+    """rate    size sent per unit of time
+    flows   none: every flow that sends has weight 1
+    buffer  how many packets may wait in all
+    """
+
+    layer: Literal["link"] = "link"
+    rate: Ratio = Fraction(1)
+    flows: Annotated[tuple[Flow, ...], Field(max_length=100_000)] = ()
+    packets: Annotated[tuple[Packet, ...], Field(min_length=1, max_length=MOST_PACKETS)]
+    buffer: Positive | None = None
+    stalls: tuple[Stall, ...] = ()
+    random_stalls: RandomStalls | None = None
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> "LinkScenario":
+        known: set[str] = set()
+        for flow in self.flows:
+            if flow.id in known:
+                raise ValueError(f"flow {flow.id}: id: given twice")
+            known.add(flow.id)
+        for packet in self.packets:
+            if known and packet.flow not in known:
+                raise ValueError(f"packets: flow = {packet.flow!r}: there is no such flow")
+        if sum(packet.count for packet in self.packets) > MOST_PACKETS:
+            raise ValueError(f"packets: more than {MOST_PACKETS} in all")
+        for before, after in zip(self.stalls, self.stalls[1:], strict=False):
+            if after.at < before.at + before.for_:
+                raise ValueError(f"stalls: at = {after.at}: must come after the stall before it has ended")
+        if self.stalls and self.random_stalls:
+            raise ValueError("stalls: cannot go with random_stalls")
+        return self
+
+    def all_flows(self) -> tuple[Flow, ...]:
+        if self.flows:
+            return self.flows
+        return tuple(Flow.model_construct(id=id_) for id_ in dict.fromkeys(packet.flow for packet in self.packets))
+
+    def jobs(self) -> list[Job]:
+        """Every packet, in order of arrival; those of one instant as they are listed."""
+        single: list[tuple[int, Packet]] = []
+        for packet in self.packets:
+            if packet.count == 1:
+                single.append((packet.arrival, packet))
+            else:
+                single.extend((packet.arrival + n * packet.every, packet) for n in range(packet.count))
+        single.sort(key=lambda item: item[0])
+        numbers: dict[str, int] = {}
+        jobs = []
+        for seq, (arrival, packet) in enumerate(single, 1):
+            flow = packet.flow
+            number = numbers[flow] = numbers.get(flow, 0) + 1
+            jobs.append(
+                Job(
+                    id=f"{flow}#{number}",
+                    flow=flow,
+                    seq=seq,
+                    arrival=arrival,
+                    size=packet.size,
+                    estimate=packet.estimate,
+                )
+            )
+        return jobs
+
+    def run(self, policy: str, record: str | None = None) -> Any:
+        from fairq.sim.link.run import LinkRun
+
+        return LinkRun(self, policy, record)
