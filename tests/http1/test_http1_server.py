@@ -7,7 +7,7 @@ import socket
 from collections.abc import Awaitable, Callable
 
 import pytest
-from tests.http1.harness import Wire, echo, nothing_left, on_asyncio, on_uvloop
+from tests.http1.harness import MemoryClient, Wire, echo, memory_server, nothing_left, on_asyncio, on_uvloop
 
 from fairq.gateway.http1 import Exchange, Limits, Server
 from fairq.testing.clock import eventually
@@ -216,6 +216,41 @@ def test_the_application_may_answer_a_refused_body_itself(serve: Callable[..., N
         )
 
     serve(talk, app)
+
+
+def test_an_application_that_takes_its_time_may_still_read_the_body() -> None:
+    exchanges: list[Exchange] = []
+    bodies: list[bytes] = []
+    server, _ = memory_server(exchanges.append, Limits(pipelined_bytes=1000))
+    poster, getter = MemoryClient(server), MemoryClient(server)
+    poster.send(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5000\r\n\r\n")
+    poster.send(b"x" * 2000)
+    assert not poster.transport.reading, "the kernel holds the rest back"
+    getter.send(GET)
+    getter.send(GET * 100)
+    for exchange in exchanges:
+        exchange.read_body(bodies.append, 10_000)
+    assert bodies == [b""]
+    assert poster.transport.reading
+    poster.send(b"x" * 3000)
+    assert bodies == [b"", b"x" * 5000]
+
+
+def test_a_body_that_nobody_has_asked_for_yet_counts_as_buffered() -> None:
+    refused: list[int] = []
+
+    def app(exchange: Exchange) -> None:
+        exchange.on_refused = lambda status, reason: refused.append(status)
+
+    server, clock = memory_server(app, Limits(buffered_bytes=1000))
+    client = MemoryClient(server)
+    client.send(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5000\r\n\r\n")
+    client.send(b"x" * 1001)
+    assert refused == [503]
+    assert client.answered.startswith(b"HTTP/1.1 503 ")
+    clock.jump(3)
+    client.transport.settle()
+    assert nothing_left(server)
 
 
 def test_a_malformed_chunk_in_the_middle_of_a_body_is_400(serve: Callable[..., None]) -> None:

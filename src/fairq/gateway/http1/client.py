@@ -30,13 +30,14 @@ class Receiver(Protocol):
 class Connecting(Timed):
     """A connection being made for a transfer."""
 
-    __slots__ = ("_task", "_transfer", "_upstream")
+    __slots__ = ("_deadlines", "_task", "_transfer", "_upstream")
 
     def __init__(self, upstream: Upstream, transfer: Transfer) -> None:
         super().__init__()
         self._upstream = upstream
         self._transfer = transfer
-        upstream.deadlines.arm(self, upstream.limits.connect_seconds)
+        self._deadlines = upstream.deadlines
+        self._deadlines.arm(self, upstream.limits.connect_seconds)
         self._task = asyncio.get_running_loop().create_task(self._connect())
 
     async def _connect(self) -> None:
@@ -52,13 +53,13 @@ class Connecting(Timed):
                 transfer.fail("reset", "the upstream closed a new connection at once")
         finally:
             transfer.connecting = None
-            self._upstream.deadlines.forget(self)
+            self._deadlines.forget(self)
 
     def expire(self) -> None:
         self._transfer.fail("connect", f"no connection within {self._upstream.limits.connect_seconds:g} s")
 
     def cancel(self) -> None:
-        self._upstream.deadlines.forget(self)
+        self._deadlines.forget(self)
         if self._task is not asyncio.current_task():
             self._task.cancel()
 

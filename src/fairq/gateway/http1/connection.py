@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from fairq.gateway.http1.body import Collector
 from fairq.gateway.http1.deadlines import NEVER
+from fairq.gateway.http1.endpoint import Endpoint
 from fairq.gateway.http1.errors import BadMessage
 from fairq.gateway.http1.exchange import Exchange
 from fairq.gateway.http1.framing import END_OF_HEAD, NO_BODY
 from fairq.gateway.http1.headers import date_field, encode_head, status_line
 from fairq.gateway.http1.heads import check_start
-from fairq.gateway.http1.writer import Writer
 
 if TYPE_CHECKING:
-    from fairq.gateway.http1.server import Peer, Server
+    from fairq.gateway.http1.server import Server
 
-# What the bytes that come now belong to. The response has its own progress, in Writer.
+# What the bytes that come now belong to. The response has its own progress, in Endpoint.
 IDLE = "idle"  # the next request, nothing of which has come
 HEAD = "head"  # its head, a part of which has
 UNREAD = "unread"  # a body the application has not asked for
@@ -28,30 +28,24 @@ COMPLETE = "complete"  # the request after the running one
 DEAF = "deaf"  # nothing: they are thrown away, and the connection closes after the response
 
 
-class Connection(Writer):
+class Connection(Endpoint):
     __slots__ = (
         "_advancing",
         "_collector",
-        "_held",
         "_pending",
         "_phase",
-        "_reading",
         "_scanned",
         "_skip",
-        "use",
     )
 
     def __init__(self, server: Server) -> None:
         super().__init__(server)
-        self.use: Peer  # what this client's address holds; set by Server.admit
         self._phase = IDLE
         self._pending = b""  # bytes received and not yet understood
         self._scanned = 0  # of them, how many have been searched for the end of a head
         self._collector: Collector | None = None
         self._skip = 0  # bytes of an unwanted body still to come
-        self._held = 0  # bytes counted against the server's and the address's bounds
         self._advancing = False
-        self._reading = True
 
     # -- transport callbacks
 
@@ -150,11 +144,13 @@ class Connection(Writer):
 
     def read_body(self, on_body: Callable[[bytes], None], limit: int) -> None:
         """Collect the body for `on_body`. What is wrong with it, its size included, ends the exchange as refused."""
-        if self._phase is COMPLETE:
+        exchange = self.exchange
+        if exchange is None:
+            return
+        if exchange.framing is NO_BODY:
             on_body(b"")
             return
-        exchange = self.exchange
-        if exchange is None or self._phase is not UNREAD:
+        if self._phase is not UNREAD:
             raise RuntimeError("the body has been read already")
         data = self._pending
         length = exchange.framing.length
@@ -212,8 +208,11 @@ class Connection(Writer):
         size = len(self._pending)
         try:
             self._hold(size)
-        except BadMessage:
-            self._close_after_response()
+        except BadMessage as refusal:
+            if self._phase is UNREAD:
+                self._refuse(refusal)
+            else:
+                self._close_after_response()
             return
         if size > self.server.limits.pipelined_bytes:
             if self._phase is UNREAD:
@@ -340,17 +339,3 @@ class Connection(Writer):
             exchange.detach()
             if exchange.on_gone is not None:
                 exchange.on_gone()
-
-    def _listen(self, reading: bool) -> None:
-        if reading is not self._reading and not self._transport.is_closing():
-            self._reading = reading
-            if reading:
-                self._transport.resume_reading()
-            else:
-                self._transport.pause_reading()
-
-    def _hold(self, size: int) -> None:
-        """Count `size` buffered bytes in all for this connection. Raises BadMessage when that is too much."""
-        if size != self._held:
-            change, self._held = size - self._held, size
-            self.server.hold(self.use, change)

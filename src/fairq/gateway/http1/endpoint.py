@@ -1,4 +1,4 @@
-"""The sending half of a client's connection: flow control, slow readers, and when a response is really out."""
+"""A client's connection as a transport: flow control both ways, what it holds, and when a response is really out."""
 
 from __future__ import annotations
 
@@ -10,24 +10,27 @@ from fairq.gateway.http1.deadlines import NEVER, Timed
 from fairq.gateway.http1.exchange import Exchange
 
 if TYPE_CHECKING:
-    from fairq.gateway.http1.server import Server
+    from fairq.gateway.http1.server import Peer, Server
 
 
-class Writer(asyncio.Protocol, Timed):
-    """Base of Connection. At most one exchange is running; `_next` is called when it has ended well."""
+class Endpoint(asyncio.Protocol, Timed):
+    """Base of Connection, which knows HTTP. At most one exchange is running; `_next` is called when it has ended."""
 
     __slots__ = (
         "_corked",
         "_deadlines",
         "_finishing",
+        "_held",
         "_mark",
         "_paused",
+        "_reading",
         "_sent",
         "_transport",
         "exchange",
         "keep",
         "peer",
         "server",
+        "use",
     )
 
     def __init__(self, server: Server) -> None:
@@ -38,6 +41,9 @@ class Writer(asyncio.Protocol, Timed):
         self.keep = True  # another request may follow on this connection
         self.peer: tuple[str, int] = ("", 0)
         self._corked = b""  # a response head waiting for the first body bytes: one system call instead of two
+        self.use: Peer  # what this client's address holds; set by Server.admit
+        self._held = 0  # bytes counted against the server's and the address's bounds
+        self._reading = True
         self._sent = 0
         self._mark = 0  # progress, of the reader or the sender, when the deadline was set
         self._paused = False
@@ -150,3 +156,17 @@ class Writer(asyncio.Protocol, Timed):
         asyncio.get_running_loop().call_exception_handler(what)
         if exchange is not None:
             exchange.fail(500, "internal error")
+
+    def _listen(self, reading: bool) -> None:
+        if reading is not self._reading and not self._transport.is_closing():
+            self._reading = reading
+            if reading:
+                self._transport.resume_reading()
+            else:
+                self._transport.pause_reading()
+
+    def _hold(self, size: int) -> None:
+        """Count `size` buffered bytes in all for this connection. Raises BadMessage when that is too much."""
+        if size != self._held:
+            change, self._held = size - self._held, size
+            self.server.hold(self.use, change)
