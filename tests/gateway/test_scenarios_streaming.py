@@ -358,6 +358,19 @@ async def test_an_event_that_broke_in_its_middle_does_not_swallow_the_error() ->
         await w.idle()
 
 
+@run
+async def test_a_stream_of_announced_length_that_breaks_off_ends_with_an_error_too() -> None:
+    """What its upstream had announced does not keep the error event out."""
+    async with world() as w:
+        pieces = [EVENT + b"\n\n", LAST + b"\n\n"]
+        w.upstream.enqueue([*framed(pieces, "text/event-stream", framing="length")[:2], Reset()])
+        reply = await ask(w.gateway.server.port, streaming(stream_options={"include_usage": True}))
+        first, last, empty = reply.body.split(b"\n\n")
+        assert (first, empty, reply.whole) == (EVENT, b"", True)
+        assert json.loads(last.removeprefix(b"data: "))["error"]["code"] == "failed-midstream"
+        await w.idle()
+
+
 @pytest.mark.parametrize("version", ["HTTP/1.1", "HTTP/1.0"])
 def test_a_body_that_is_no_stream_is_cut_where_it_broke(version: str) -> None:
     """It must not be taken for whole: no end of chunks, fewer bytes than announced."""

@@ -83,6 +83,8 @@ class Wire:
 
     def reset(self) -> None:
         """Without a word (RST)."""
+        if self.writer.is_closing():
+            return
         linger = struct.pack("ii", 1, 0)
         self.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         self.writer.transport.abort()

@@ -140,7 +140,7 @@ class Call:
         if status >= 300:  # redirects are not followed
             self._outcome = Outcome.FAILED_UPSTREAM
         streams = _is_event_stream(headers)
-        self._relay = relay = Relay(self.request.choices, streams, self._asks_usage)
+        self._relay = Relay(self.request.choices, streams, self._asks_usage)
         if self._exchange.started:  # waiting comments went out
             if not streams:
                 self._drop_transfer()
@@ -152,7 +152,8 @@ class Call:
             fields += STREAM
         if self._outcome is not Outcome.COMPLETED:
             fields.append(named(self._outcome))
-        length = framing.length if framing.kind == "length" and relay.keeps_length else None
+        # A stream is never of a fixed length: an error event may have to follow what there is of it.
+        length = framing.length if framing.kind == "length" and not streams else None
         self._exchange.start(status, fields, length=0 if framing.kind == "none" else length)
 
     def on_data(self, data: bytes) -> None:
@@ -283,8 +284,10 @@ class Call:
 
     def _fail(self, outcome: Outcome, message: str) -> None:
         self._outcome = outcome
-        self._break_off(outcome, message, "upstream_error")
-        self._on_done()
+        try:
+            self._break_off(outcome, message, "upstream_error")
+        finally:
+            self._on_done()
 
     def _end_with_error(self, outcome: Outcome) -> None:
         """Of a request that has a slot and whose client has seen nothing yet."""

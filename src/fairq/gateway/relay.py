@@ -21,11 +21,6 @@ class Relay:
         self._stripper = UsageStripper() if streams and strip_usage else None
         self._whole = False
 
-    @property
-    def keeps_length(self) -> bool:
-        """Whether as many bytes go out as come in."""
-        return self._stripper is None
-
     def feed(self, data: bytes, now: int) -> bytes:
         """What to pass on."""
         if not self.first:
