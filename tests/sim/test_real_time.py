@@ -72,7 +72,7 @@ def sets(draw: st.DrawFn, most: Fraction = Fraction(1)) -> Set:
     for _ in range(draw(st.integers(1, 4))):
         period = draw(st.sampled_from([2, 3, 4, 5, 6, 8, 10, 12, 15, 20]))
         room = most - sum((Fraction(c, t) for c, t in tasks), Fraction(0))
-        if (top := int(room * period)) >= 1:
+        if (top := min(int(room * period), period)) >= 1:
             tasks.append((draw(st.integers(1, top)), period))
     assume(tasks)
     return sorted(tasks, key=lambda task: task[1])

@@ -49,7 +49,10 @@ class JobPolicy(Policy):
 
     def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
         self.jobs[job.id] = job
-        self.place(job)
+        if self.closed:
+            self.place(job)
+        else:
+            self.ranking.put(job.id, (self.rank(job), job.seq))
 
     def cancel(self, job: Job, now: Time) -> None:
         self.leave(job)
@@ -61,6 +64,14 @@ class JobPolicy(Policy):
             return NOTHING_WAITS
         job = self.jobs[first[1]]
         return Pick(job, self.why(job))
+
+    def take(self, now: Time, view: View) -> Job | None:
+        heap = self.ranking.heap
+        if not heap:
+            return None
+        job = self.jobs[heap[0][1]]
+        self.leave(job)
+        return job
 
     def commit(self, decision: Decision, now: Time) -> None:
         if isinstance(decision, Pick):

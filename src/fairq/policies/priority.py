@@ -56,8 +56,9 @@ class Priority(JobPolicy):
 
     # The rule
     def rank(self, job: Job) -> tuple[int, int]:
-        urgency = self.priority[job.id] + self.raised.get(job.id, 0)
-        return -urgency, self.turn[job.id]
+        id_ = job.id
+        urgency = self.priority[id_] + self.raised[id_] if id_ in self.raised else self.priority[id_]
+        return -urgency, self.turn[id_]
 
     def preempts(self, running: Job, now: Time) -> bool:
         first = self.ranking.first()
@@ -72,7 +73,8 @@ class Priority(JobPolicy):
         if id_ not in self.used:
             self.turns += 1
             self.turn[id_], self.used[id_] = self.turns, 0
-        self.priority.setdefault(id_, self.base(job))
+        if id_ not in self.priority:
+            self.priority[id_] = self.base(job)
         if self.aging:
             self.steps.put(id_, now + self.aging)
         super().arrive(job, now, cause)
@@ -83,12 +85,13 @@ class Priority(JobPolicy):
     def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
         if reason is not Stop.PREEMPTED:
             self.used.pop(job.id, None)
-        super().stop(job, now, reason, on)
+            super().stop(job, now, reason, on)
 
     def leave(self, job: Job) -> None:
         super().leave(job)
-        self.raised.pop(job.id, None)
-        self.steps.drop(job.id)
+        if self.aging:
+            self.raised.pop(job.id, None)
+            self.steps.drop(job.id)
 
     def gone(self, job: Job) -> None:
         del self.priority[job.id], self.turn[job.id]

@@ -12,7 +12,7 @@ longest periods miss first, the shortest keep their deadlines.
 """
 
 from fairq.core.job import Job
-from fairq.core.policy import Need, Param, Unit, Why
+from fairq.core.policy import Need, Param, Policy, Unit, Why
 from fairq.policies.priority import PROTOCOLS, Priority
 
 NEVER = 1 << 62
@@ -29,6 +29,7 @@ class RM(Priority):
     preemptive = True
     quantum = aging = boost = 0
     by: str
+    charge = Policy.charge  # there are no quanta to count
 
     def base(self, job: Job) -> int:
         relative = None if job.deadline is None else job.deadline - job.arrival

@@ -1,17 +1,22 @@
 """What the machine keeps of a task and of each of its jobs."""
 
+from collections import deque
 from collections.abc import Iterator
 from random import Random
 
 from fairq.core.job import Flow, Job
+from fairq.core.policy import Why
 from fairq.sim.cpu.scenario import Task
 
 
 class Source:
     """A task: where its jobs come from. One job of it is ready at a time; later ones wait for it (`backlog`)."""
 
-    def __init__(self, task: Task, random: Random) -> None:
-        self.task = task
+    def __init__(self, index: int, task: Task, random: Random | None) -> None:
+        """index  its place in the scenario; random: of the gaps between releases, where they vary"""
+        self.index = index
+        self.task, self.id, self.work, self.recurs = task, task.id, task.work, task.recurs
+        self.due = task.due if task.recurs else None
         self.flow = Flow(id=task.id, weight=task.share)
         self.sleeps = dict(task.sleeps())
         self.asks: dict[int, list[str]] = {}  # own ticks done -> resources to lock then, in order
@@ -23,7 +28,7 @@ class Source:
         self.releases = self._releases(random)
         self.count = 0
         self.current: Live | None = None
-        self.backlog: list[Live] = []
+        self.backlog: deque[Live] = deque()
 
     def first(self) -> Job:
         """What its first job looks like before it arrives."""
@@ -36,74 +41,61 @@ class Source:
             period=task.period,
         )
 
-    def _releases(self, random: Random) -> Iterator[int]:
+    def _releases(self, random: Random | None) -> Iterator[int]:
         task = self.task
         if not task.recurs:
             yield task.arrival
         elif task.arrivals:
             yield from task.arrivals
         else:
-            at = task.offset
-            assert task.period is not None
+            at, period = task.offset, task.period
+            assert period is not None
             while True:
                 yield at
-                at += random.randint(task.period, task.max_gap) if task.max_gap else task.period
+                at += random.randint(period, task.max_gap) if random and task.max_gap else period
 
 
 class Live:
     """One job, from its release to its end. `job` is what policies see: the CPU burst that it is in."""
 
-    __slots__ = (
-        "aborted",
-        "asked",
-        "completion",
-        "deadline",
-        "done",
-        "first_run",
-        "goal",
-        "id",
-        "job",
-        "mark",
-        "preemptions",
-        "release",
-        "since",
-        "slept",
-        "source",
-        "waits",
-    )
+    job: Job
+    deadline: int | None
+    done = 0  # own ticks
+    since = 0  # own ticks when the present burst began
+    mark = 0  # index of the next mark
+    asked = 0  # how many of the locks due at `done` are held
+    slept = 0
+    preemptions = 0
+    first_run: int | None = None
+    completion: int | None = None
+    aborted = False
+    waits = False  # in the policy's queue
+    why: Why | None = None  # it was chosen last; kept while recording
 
     def __init__(self, source: Source, release: int) -> None:
-        task = source.task
         self.source, self.release = source, release
-        self.id = f"{task.id}#{source.count}" if task.recurs else task.id
-        self.deadline = release + task.due if task.recurs and task.due else task.deadline
-        self.done = 0  # own ticks
-        self.since = 0  # own ticks when the present burst began
-        self.mark = 0  # index of the next mark
         self.goal = source.marks[0]
-        self.asked = 0  # how many of the locks due at `done` are held
-        self.slept = 0
-        self.preemptions = 0
-        self.first_run: int | None = None
-        self.completion: int | None = None
-        self.aborted = False
-        self.waits = False  # in the policy's queue
+        if source.recurs:
+            self.id = f"{source.id}#{source.count}"
+            self.deadline = None if source.due is None else release + source.due
+        else:
+            self.id, self.deadline = source.id, source.task.deadline
         source.count += 1
 
     def burst(self, seq: int) -> Job:
         """Its present CPU burst: up to its next sleep, or its end."""
         source, task = self.source, self.source.task
-        end = task.work
+        end = source.work
         if source.sleeps:
             end = next((mark for mark in source.marks[self.mark :] if mark in source.sleeps), end)
-        if self.done in source.sleeps:
-            self.since = self.done
+            if self.done in source.sleeps:
+                self.since = self.done
         told = task.estimate
         if told is not None:
             told = max(told - (self.done - self.since), 0)
         self.job = Job(
             id=self.id,
-            flow=task.id,
+            flow=source.id,
             seq=seq,
             arrival=self.release,
             size=end - self.done,

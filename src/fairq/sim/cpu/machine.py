@@ -33,7 +33,10 @@ class Machine:
         self.now = 0
         self.end = scenario.end()
         self.cpus = [Processor() for _ in range(scenario.cpus)]
-        self.sources = [Source(task, Random(f"{scenario.seed} {task.id}")) for task in scenario.tasks]
+        self.sources = [
+            Source(index, task, Random(f"{scenario.seed} {task.id}") if task.max_gap else None)
+            for index, task in enumerate(scenario.tasks)
+        ]
         self.by_id: dict[str, Live] = {}  # the jobs that have arrived and not ended
         self.lives: list[Live] = []  # all jobs, in order of release
         self.counter, self.seq = count(), count()
@@ -43,11 +46,12 @@ class Machine:
             self.locks = Locking(policy, self.sources, scenario.cpus, self._wake, self._priority_changed)
         self.deadlock: tuple[int, list[Hold]] | None = None  # the first one: when, and who waits for whom
         self.moments = self.switches = 0
+        self.most, self.switch_cost, self.aborts = scenario.max_steps, scenario.switch_cost, scenario.on_miss == "abort"
         self.notes: dict[str, list[str]] = {}
         self.charges = tape is not None or type(policy).charge is not Policy.charge
         self.changes = type(policy).next_change is not Policy.next_change
         for source in self.sources:
-            self._next_release(source)
+            self.events.append((next(source.releases), RELEASE, source.index, source))
         for change in scenario.changes:
             self.events.append((change.at, CHANGE, next(self.counter), Flow(id=change.task, weight=change.weight)))
         heapify(self.events)
@@ -70,27 +74,42 @@ class Machine:
             cpu.close(self.now)
 
     def _run(self) -> None:
-        cpus, events, policy, end = self.cpus, self.events, self.policy, self.end
+        cpus, events, policy, end, tape = self.cpus, self.events, self.policy, self.end, self.tape
+        dispatch = self._dispatch_alone if len(cpus) == 1 and not self.locks else self._dispatch
+        change: int | None = None
         while True:
             now = self.now
-            ran = [cpu.live for cpu in cpus] if self.tape else []
-            self._serve(now)
+            ran = [cpu.live for cpu in cpus] if tape else []
+            for cpu in cpus:
+                if cpu.since < now and cpu.live is not None:
+                    self._charge(cpu, cpu.live, now)
+            for cpu in cpus:
+                if cpu.live is not None and cpu.live.done == cpu.live.goal:
+                    self._reach(cpu, cpu.live)
             if end is not None and now >= end:
                 self._record(ran)
                 return
             while events and events[0][0] <= now:
                 _, kind, _, what = heappop(events)
-                self._happen(kind, what)
+                if kind == RELEASE:
+                    self._release(what)
+                else:
+                    self._happen(kind, what)
             for cpu in cpus:
-                if cpu.end <= now and cpu.live:
+                if cpu.end <= now and cpu.live is not None:
                     self._expire(cpu, cpu.live)
-            change = policy.next_change(now, self) if self.changes else None
-            if change is not None and change <= now:
-                self.drive.timer(now)
+            if self.changes:
                 change = policy.next_change(now, self)
-            self._record(ran)
-            self._dispatch(now)
-            moment = min([cpu.next for cpu in cpus])
+                if change is not None and change <= now:
+                    self.drive.timer(now)
+                    change = policy.next_change(now, self)
+            if tape:
+                self._record(ran)
+            dispatch(now)
+            moment = NEVER
+            for cpu in cpus:
+                if cpu.next < moment:
+                    moment = cpu.next
             if events and events[0][0] < moment:
                 moment = events[0][0]
             if change is not None and now < change < moment and (policy.waiting() or any(cpu.live for cpu in cpus)):
@@ -101,33 +120,29 @@ class Machine:
                 moment = now + 1
             self.now = moment if end is None or moment < end else end
             self.moments += 1
-            if self.moments > self.scenario.max_steps:
+            if self.moments > self.most:
                 rule = f"the run is not over at t = {now}; raise it, or ask for less"
-                raise ConfigError("max_steps", self.scenario.max_steps, rule)
+                raise ConfigError("max_steps", self.most, rule)
 
-    def _serve(self, now: int) -> None:
-        """Charge what ran since the last moment; let jobs that reached a mark go on, sleep or end."""
-        for cpu in self.cpus:
-            live = cpu.live
-            if live is not None and cpu.since < now:
-                ran = now - cpu.since
-                if live.first_run is None:
-                    live.first_run = cpu.since
-                live.done += ran
-                cpu.since = now
-                if self.charges:
-                    self.drive.charge(live.job, ran, now)
-        for cpu in self.cpus:
-            if cpu.live and cpu.live.done == cpu.live.goal:
-                self._reach(cpu, cpu.live)
+    def _charge(self, cpu: Processor, live: Live, now: int) -> None:
+        """For what ran since the last moment."""
+        ran = now - cpu.since
+        if live.first_run is None:
+            live.first_run = cpu.since
+        live.done += ran
+        cpu.since = now
+        if self.charges:
+            self.drive.charge(live.job, ran, now)
 
     def _reach(self, cpu: Processor, live: Live) -> None:
+        """The job is at a mark: it lets go of locks, sleeps, or ends."""
         source, now = live.source, self.now
         if self.locks:
             for resource in source.lets_go.get(live.done, ()):
                 self.locks.release(live, resource)
-        if live.done == source.task.work:
-            self._note("finished", live)
+        if live.done == source.work:
+            if self.tape:
+                self._note("finished", live)
             live.completion = now
             self._stop(cpu, live, Stop.FINISHED)
             self._over(live)
@@ -152,13 +167,11 @@ class Machine:
         source = live.source
         source.current = None
         if source.backlog:
-            self._admit(source.backlog.pop(0))
+            self._admit(source.backlog.popleft())
 
     # What comes from outside
     def _happen(self, kind: int, what: Any) -> None:
-        if kind == RELEASE:
-            self._release(what)
-        elif kind == CHANGE:
+        if kind == CHANGE:
             self.drive.flow_changed(what, self.now)
         elif what.completion is None and not what.aborted:
             if kind == WAKE:
@@ -166,20 +179,18 @@ class Machine:
             else:
                 self._abort(what)
 
-    def _next_release(self, source: Source) -> None:
-        at = next(source.releases, None)
-        if at is not None and (self.end is None or at < self.end):
-            heappush(self.events, (at, RELEASE, next(self.counter), source))
-
     def _release(self, source: Source) -> None:
         if not source.count:
             self.drive.flow_changed(source.flow, self.now)
         live = Live(source, self.now)
         self.lives.append(live)
-        self._next_release(source)
-        if live.deadline is not None and self.scenario.on_miss == "abort":
+        for at in source.releases:
+            if self.end is None or at < self.end:
+                heappush(self.events, (at, RELEASE, source.index, source))
+            break
+        if self.aborts and live.deadline is not None:
             heappush(self.events, (live.deadline, ABORT, next(self.counter), live))
-        if source.current:
+        if source.current is not None:
             source.backlog.append(live)
         else:
             self._admit(live)
@@ -187,7 +198,8 @@ class Machine:
     def _admit(self, live: Live) -> None:
         live.source.current = live
         self.by_id[live.id] = live
-        self._note("arrived", live)
+        if self.tape:
+            self._note("arrived", live)
         job = live.burst(next(self.seq))
         if self.locks:
             self.locks.join(live)
@@ -218,6 +230,20 @@ class Machine:
         self.drive.priority_changed(job, self.now)
 
     # Choosing
+    def _dispatch_alone(self, now: int) -> None:
+        """`_dispatch` for the common case: one processor, no locks."""
+        cpu = self.cpus[0]
+        live = cpu.live
+        if live is not None:
+            if not self.policy.preempts(live.job, now):
+                return
+            self._step_back(cpu, live, Stop.PREEMPTED)
+        picked = self._pick(now)
+        if picked is not None:
+            self.switches += cpu.start(picked, now, self.switch_cost, self.policy.slice(picked.job))
+        if cpu.vacated is not None:
+            self._left_behind(cpu, picked is cpu.vacated)
+
     def _dispatch(self, now: int) -> None:
         policy = self.policy
         while True:
@@ -231,32 +257,45 @@ class Machine:
     def _fill(self, now: int) -> None:
         """Each chosen job goes on where it ran a moment ago, else on a processor that nobody chosen has just left."""
         free = [cpu for cpu in self.cpus if cpu.live is None and cpu.held <= now]
-        picks: list[tuple[Live, Pick]] = []
-        while len(picks) < len(free):
-            decision = self.policy.select(now, self)
-            if isinstance(decision, Pick):
-                self.drive.commit(decision, now)
-                picks.append((self.by_id[decision.job.id], decision))
-                continue
-            if decision.plan is not None:
-                self.drive.commit(decision, now)
-            break
-        chosen = {live for live, _ in picks}
-        own = {cpu.vacated: cpu for cpu in free if cpu.vacated in chosen}
+        picks: list[Live] = []
+        while len(picks) < len(free) and (picked := self._pick(now)) is not None:
+            picks.append(picked)
+        own = {cpu.vacated: cpu for cpu in free if cpu.vacated in picks}
         others = (
             cpu for left in (False, True) for cpu in free if bool(cpu.vacated) is left and cpu not in own.values()
         )
-        for live, pick in picks:
+        for live in picks:
             cpu = own.get(live) or next(others)
-            live.waits = False
-            self.switches += cpu.start(live, now, self.scenario.switch_cost, self.policy.slice(live.job))
-            cpu.why = pick.why
+            self.switches += cpu.start(live, now, self.switch_cost, self.policy.slice(live.job))
         for cpu in free:
-            if cpu.vacated and cpu.vacated not in chosen:
-                cpu.vacated.preemptions += 1
-            cpu.vacated = None
+            if cpu.vacated:
+                self._left_behind(cpu, cpu.vacated in picks)
             if cpu.live is None:
                 cpu.next = NEVER
+
+    def _pick(self, now: int) -> Live | None:
+        """Whom the policy lets run next."""
+        if self.tape is None:
+            job = self.policy.take(now, self)
+            if job is None:
+                return None
+            live = self.by_id[job.id]
+        else:
+            decision = self.policy.select(now, self)
+            if isinstance(decision, Pick) or decision.plan is not None:
+                self.drive.commit(decision, now)
+            if not isinstance(decision, Pick):
+                return None
+            live = self.by_id[decision.job.id]
+            live.why = decision.why
+        live.waits = False
+        return live
+
+    def _left_behind(self, cpu: Processor, is_back: bool) -> None:
+        """The job that stepped back from `cpu` a moment ago has been chosen again, or has not."""
+        if cpu.vacated and not is_back:
+            cpu.vacated.preemptions += 1
+        cpu.vacated = None
 
     def _expire(self, cpu: Processor, live: Live) -> None:
         if self.locks and self.locks.undivided(live):
@@ -294,13 +333,13 @@ class Machine:
 
     # Recording
     def _note(self, what: str, live: Live) -> None:
-        if self.tape:
+        if self.tape is not None:
             self.notes.setdefault(what, []).append(live.id)
 
     def _record(self, ran: list[Live | None]) -> None:
         """A step: what ran in the interval that ends now, what happened then, how things stand before the choice."""
         if self.tape:
             what = {"ran": [live and live.id for live in ran], **self.notes}
-            why = self.cpus[0].why if ran[0] else None
+            why = ran[0].why if ran[0] else None
             self.tape.step(self.now, "interval" if self.moments else "initial", why, **what)
             self.notes = {}

@@ -1,6 +1,5 @@
 """One processor: what runs on it, until when, and what it has done so far."""
 
-from fairq.core.policy import Why
 from fairq.sim.cpu.live import Live, Source
 
 NEVER = 1 << 100
@@ -11,7 +10,7 @@ Slice = tuple[str | None, int, int, str]
 
 class Processor:
     __slots__ = (
-        *("live", "vacated", "last", "why", "slices"),
+        *("live", "vacated", "last", "slices"),
         *("switching", "began", "since", "due", "end", "next", "held"),
     )
 
@@ -24,7 +23,6 @@ class Processor:
         self.due = self.end = NEVER  # when the job reaches its next mark; when its slice ends
         self.next = NEVER  # when this processor needs attention
         self.held = 0  # it does nothing until then
-        self.why: Why | None = None
         self.slices: list[Slice] = []
 
     def start(self, live: Live, now: int, switch_cost: int, slice_: int | None) -> bool:
