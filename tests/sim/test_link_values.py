@@ -10,28 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracle import FluidLink
 from tests.sim import link_oracles as papers
-from tests.sim.link_oracles import Packet, Sent, Weights
+from tests.sim.link_oracles import Packet, Weights
+from tests.sim.links import BURST, PACKETS, RATES, SHARES, WEIGHTS, scenario, sent
 from typer.testing import CliRunner
 
 from fairq.cli.sim import app
 from fairq.sim.link.run import LinkRun
-from fairq.sim.link.scenario import LinkScenario
 
 FIGURE_3: list[Packet] = [
     *((1, "1", 1), (2, "1", 1), (3, "1", 2), (11, "1", 2)),
     *((0, "2", 3), (5, "2", 2), (9, "2", 2)),
 ]
 EIGHTS_AND_TWOS: list[Packet] = [(0, "A", 8)] * 3 + [(0, "B", 2)] * 7
-
-
-def scenario(packets: Sequence[Packet], weights: Weights, **more: Any) -> LinkScenario:
-    return LinkScenario.model_validate(
-        {
-            "flows": [{"id": flow, "weight": str(weight)} for flow, weight in weights.items()],
-            "packets": [{"flow": flow, "arrival": at, "size": size} for at, flow, size in packets],
-            **more,
-        }
-    )
 
 
 def finishes(packets: Sequence[Packet], weights: Weights, spec: str, **more: Any) -> dict[str, list[str]]:
@@ -65,10 +55,6 @@ def test_the_articles_eights_and_twos_in_gps_and_pgps() -> None:
         "A": ["14", "30", "38"],
         "B": ["2", "4", "6", "16", "18", "20", "22"],
     }
-
-
-BURST: list[Packet] = [(0, "0", 1)] * 11 + [(0, str(flow), 1) for flow in range(1, 11)]
-SHARES = {"0": 10} | {str(flow): 1 for flow in range(1, 11)}
 
 
 def test_the_burst_of_the_wf2q_paper_in_gps_and_wfq() -> None:
@@ -122,25 +108,6 @@ def test_the_command_prints_departures_as_documented() -> None:
     assert [one["start"] for one in document["runs"][1]["departures"]] == [None, None]
 
 
-FLOWS = "abc"
-PACKETS = st.lists(
-    st.tuples(st.integers(0, 40), st.sampled_from(FLOWS), st.integers(1, 9)), min_size=1, max_size=24
-).map(sorted)
-WEIGHTS = st.fixed_dictionaries(
-    dict.fromkeys(FLOWS, st.one_of(st.integers(1, 7).map(Fraction), st.fractions(Fraction(1, 3), 5, max_denominator=3)))
-)
-RATES = st.sampled_from([Fraction(1), Fraction(3), Fraction(2, 3), Fraction(7, 2)])
-
-
-def sent(packets: Sequence[Packet], weights: Weights, spec: str, **more: Any) -> Sent:
-    """What the link did, in the oracles' terms."""
-    run = LinkRun(scenario(packets, weights, **more), spec)
-    return [
-        (job.seq - 1, Fraction(run.time(start or 0)), Fraction(run.time(finish)))
-        for job, start, finish in run.departures
-    ]
-
-
 @pytest.mark.parametrize(
     ("spec", "paper"),
     [
@@ -151,7 +118,7 @@ def sent(packets: Sequence[Packet], weights: Weights, spec: str, **more: Any) ->
         ("virtual-clock", papers.VirtualClock),
     ],
 )
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(packets=PACKETS, weights=WEIGHTS, rate=RATES)
 def test_every_packet_goes_when_the_paper_says(
     spec: str, paper: type[papers.Discipline], packets: list[Packet], weights: dict[str, Fraction], rate: Fraction
@@ -159,7 +126,7 @@ def test_every_packet_goes_when_the_paper_says(
     assert sent(packets, weights, spec, rate=str(rate)) == paper(packets, weights, rate).run()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(packets=PACKETS, weights=WEIGHTS, quantum=st.sampled_from([1, 2, 5, 9, 30]))
 def test_drr_goes_as_the_paper_says_also_with_quanta_below_the_packets(
     packets: list[Packet], weights: dict[str, Fraction], quantum: int
@@ -169,7 +136,7 @@ def test_drr_goes_as_the_paper_says_also_with_quanta_below_the_packets(
     assert sent(packets, weights, f"drr:quantum={quantum}") == paper.run()
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(packets=PACKETS, weights=WEIGHTS, rate=RATES)
 def test_gps_is_the_fluid_from_event_to_event(
     packets: list[Packet], weights: dict[str, Fraction], rate: Fraction
