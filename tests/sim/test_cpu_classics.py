@@ -158,6 +158,7 @@ def test_no_processor_is_idle_while_a_task_is_ready_and_times_add_up(tasks: list
         assert len(busy) == len(set(busy)), "a task runs on two processors at once"
         unfinished = [t for t in result["tasks"] if t["arrival"] <= now < t["completion"]]
         assert len(busy) == min(cpus, len(unfinished))
+    assert result["measures"]["work_conserving"]
     for task in result["tasks"]:
         assert sum(line.count(task["id"]) for line in lines) == task["burst"]
         assert task["completion"] - task["arrival"] == task["turnaround"] == task["waiting"] + task["burst"]

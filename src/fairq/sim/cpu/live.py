@@ -65,6 +65,7 @@ class Live:
     mark = 0  # index of the next mark
     asked = 0  # how many of the locks due at `done` are held
     slept = 0
+    away: list[tuple[int, int]] | None = None  # when it slept or waited for a lock
     preemptions = 0
     first_run: int | None = None
     completion: int | None = None
@@ -107,8 +108,8 @@ class Live:
         )
         return self.job
 
-    def late(self, now: int) -> bool:
-        """Has it missed its deadline by `now`?"""
-        if self.deadline is None or self.completion is None:
-            return self.deadline is not None and self.deadline <= now
-        return self.completion > self.deadline
+    def leaves(self, start: int, end: int) -> None:
+        """It is not ready from `start` to `end`, which is NEVER while nobody knows."""
+        if self.away is None:
+            self.away = []
+        self.away.append((start, end))

@@ -5,7 +5,6 @@ arrive and wake; slices end; the policy's timer; then the policy chooses. A job 
 before it runs on.
 """
 
-from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from itertools import count
 from random import Random
@@ -17,7 +16,7 @@ from fairq.core.policy import Cause, Pick, Policy, Stop
 from fairq.locks import Hold
 from fairq.sim.cpu.live import Live, Source
 from fairq.sim.cpu.locking import Locking
-from fairq.sim.cpu.processor import NEVER, Processor
+from fairq.sim.cpu.processor import NEVER, Processor, Processors
 from fairq.sim.cpu.scenario import CpuScenario
 from fairq.sim.trace import Tape
 
@@ -33,6 +32,7 @@ class Machine:
         self.now = 0
         self.end = scenario.end()
         self.cpus = [Processor() for _ in range(scenario.cpus)]
+        self.view = Processors(self.cpus)
         self.sources = [
             Source(index, task, Random(f"{scenario.seed} {task.id}") if task.max_gap else None)
             for index, task in enumerate(scenario.tasks)
@@ -55,17 +55,6 @@ class Machine:
         for change in scenario.changes:
             self.events.append((change.at, CHANGE, next(self.counter), Flow(id=change.task, weight=change.weight)))
         heapify(self.events)
-
-    # The view that policies get
-    @property
-    def running(self) -> Sequence[Job]:
-        return [cpu.live.job for cpu in self.cpus if cpu.live]
-
-    def fits(self, job: Job) -> bool:
-        return True
-
-    def cached_prefix(self, job: Job) -> int:
-        return 0
 
     # The loop
     def run(self) -> None:
@@ -99,10 +88,10 @@ class Machine:
                 if cpu.end <= now and cpu.live is not None:
                     self._expire(cpu, cpu.live)
             if self.changes:
-                change = policy.next_change(now, self)
+                change = policy.next_change(now, self.view)
                 if change is not None and change <= now:
                     self.drive.timer(now)
-                    change = policy.next_change(now, self)
+                    change = policy.next_change(now, self.view)
             if tape:
                 self._record(ran)
             dispatch(now)
@@ -153,6 +142,7 @@ class Machine:
         if sleep := source.sleeps.get(live.done):
             self._note("slept", live)
             live.slept += sleep
+            live.leaves(now, now + sleep)
             self._stop(cpu, live, Stop.BLOCKED)
             heappush(self.events, (now + sleep, WAKE, next(self.counter), live))
         else:
@@ -208,6 +198,8 @@ class Machine:
 
     def _wake(self, live: Live) -> None:
         self._note("woken", live)
+        assert live.away
+        live.away[-1] = (live.away[-1][0], self.now)
         live.waits = True
         self.drive.arrive(live.burst(next(self.seq)), self.now, Cause.WOKEN)
 
@@ -276,12 +268,12 @@ class Machine:
     def _pick(self, now: int) -> Live | None:
         """Whom the policy lets run next."""
         if self.tape is None:
-            job = self.policy.take(now, self)
+            job = self.policy.take(now, self.view)
             if job is None:
                 return None
             live = self.by_id[job.id]
         else:
-            decision = self.policy.select(now, self)
+            decision = self.policy.select(now, self.view)
             if isinstance(decision, Pick) or decision.plan is not None:
                 self.drive.commit(decision, now)
             if not isinstance(decision, Pick):
@@ -322,6 +314,7 @@ class Machine:
         if holder is None:
             return False
         self._note("blocked", live)
+        live.leaves(self.now, NEVER)
         circle = self.locks.protocol.deadlock(live.id)
         if circle and self.deadlock is None:
             self.deadlock = (self.now, circle)

@@ -1,5 +1,8 @@
 """One processor: what runs on it, until when, and what it has done so far."""
 
+from collections.abc import Sequence
+
+from fairq.core.job import Job
 from fairq.sim.cpu.live import Live, Source
 
 NEVER = 1 << 100
@@ -60,3 +63,20 @@ class Processor:
         if slices and slices[-1][2] == start and slices[-1][0] == task and slices[-1][3] == state:
             start = slices.pop()[1]
         slices.append((task, start, end, state))
+
+
+class Processors:
+    """The view that policies get: every job fits, nothing is cached."""
+
+    def __init__(self, cpus: Sequence[Processor]) -> None:
+        self.cpus = cpus
+
+    @property
+    def running(self) -> Sequence[Job]:
+        return [cpu.live.job for cpu in self.cpus if cpu.live]
+
+    def fits(self, job: Job) -> bool:
+        return True
+
+    def cached_prefix(self, job: Job) -> int:
+        return 0

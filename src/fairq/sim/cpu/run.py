@@ -1,10 +1,14 @@
 """One policy on one CPU scenario: what came out, for tables, `--json` and traces."""
 
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
-from fairq.core.number import Number
+from msgspec import to_builtins
+
 from fairq.core.policy import Layer, Need, Policy
+from fairq.measure.cpu import Measures, Story, measure, shares
+from fairq.measure.fairness import Interval
 from fairq.policies import make
 from fairq.sim.cpu.live import Live
 from fairq.sim.cpu.machine import Machine
@@ -45,9 +49,25 @@ class CpuRun(Run):
         policy.bind(Layer(name="cpu", provides=PROVIDES, random=draws(self.scenario.seed)))
         return policy
 
+    @cached_property
+    def stories(self) -> list[Story]:
+        """What became of each job, in order of release."""
+        return [story(live, self.end) for live in self.lives]
+
+    @cached_property
+    def measures(self) -> Measures:
+        return measure(self.stories, self.timelines, self.end)
+
+    def fairness(self) -> list[Interval]:
+        """Normalized service over the intervals in which the same tasks are ready or running."""
+        weights = {task.id: task.share for task in self.scenario.tasks}
+        return shares(self.stories, self.timelines, weights)
+
     def as_json(self) -> dict[str, Any]:
         several = len(self.timelines) > 1
         timeline = sorted((one[1], index, one) for index, line in enumerate(self.timelines) for one in line)
+        recurring = {task.id for task in self.scenario.tasks if task.recurs}
+        pairs = list(zip(self.lives, self.stories, strict=True))
         run: dict[str, Any] = {
             "policy": self.policy,
             "params": {name: str(v) if isinstance(v, Fraction) else v for name, v in self.params.items()},
@@ -55,13 +75,16 @@ class CpuRun(Run):
                 {"task": task, "start": start, "end": end, "state": state} | ({"cpu": index} if several else {})
                 for _, index, (task, start, end, state) in timeline
             ],
-            "tasks": [task_json(live, self.end) for live in self.lives if not live.source.task.recurs],
+            "tasks": [task_json(live, one) for live, one in pairs if one.task not in recurring],
         }
-        jobs = [live for live in self.lives if live.source.task.recurs]
-        if jobs:
-            run["jobs"] = [job_json(live, self.end) for live in jobs]
-        run["mean"] = mean(self.lives)
+        if recurring:
+            run["jobs"] = [job_json(live, one) for live, one in pairs if one.task in recurring]
+        run["mean"] = {
+            key: average([value for one in self.stories if (value := getattr(one, key)) is not None])
+            for key in ("turnaround", "waiting", "response")
+        }
         run["switches"] = self.switches
+        run["measures"] = to_builtins(self.measures)
         if self.deadlock:
             time, circle = self.deadlock
             cycle = [{"task": hold.job, "waits_for": hold.resource, "held_by": hold.by} for hold in circle]
@@ -99,47 +122,53 @@ def filled(slices: list[Slice], end: int) -> list[Slice]:
     return line
 
 
-def times(live: Live) -> dict[str, int | None]:
-    """turnaround C - a, waiting C - a - p (less sleep), response: first run - a; None for what has not happened."""
-    task, arrival = live.source.task, live.release
-    turnaround = None if live.completion is None else live.completion - arrival
-    return {
-        "completion": live.completion,
-        "turnaround": turnaround,
-        "waiting": None if turnaround is None else turnaround - task.work - live.slept,
-        "response": None if live.first_run is None else live.first_run - arrival,
-    }
+def story(live: Live, end: int) -> Story:
+    over = live.completion
+    if over is None:
+        over = live.deadline if live.aborted else None
+    until = end if over is None else over
+    return Story(
+        task=live.source.id,
+        arrival=live.release,
+        work=live.source.work,
+        until=until,
+        first_run=live.first_run,
+        completion=live.completion,
+        deadline=live.deadline,
+        away=tuple((start, min(stop, until)) for start, stop in live.away or ()),
+        slept=live.slept,
+    )
 
 
-def task_json(live: Live, end: int) -> dict[str, Any]:
-    task = live.source.task
-    told = {"id": task.id, "arrival": task.arrival, "burst": task.work, **times(live), "preemptions": live.preemptions}
-    if live.deadline is not None:
-        told |= {"deadline": live.deadline, "missed": live.late(end)}
-    return told
-
-
-def job_json(live: Live, end: int) -> dict[str, Any]:
-    """Of a task that recurs. `response` is its response time, from release to completion."""
-    return {
-        "task": live.source.task.id,
-        "release": live.release,
-        "completion": live.completion,
-        "response": None if live.completion is None else live.completion - live.release,
-        "missed": live.late(end),
-        "deadline": live.deadline,
+def task_json(live: Live, one: Story) -> dict[str, Any]:
+    told = {
+        "id": one.task,
+        "arrival": one.arrival,
+        "burst": one.work,
+        "completion": one.completion,
+        "turnaround": one.turnaround,
+        "waiting": one.waiting,
+        "response": one.response,
         "preemptions": live.preemptions,
     }
+    return told if one.deadline is None else told | {"deadline": one.deadline, "missed": one.missed}
 
 
-def mean(lives: list[Live]) -> dict[str, int | float | None]:
-    """Over all jobs that were completed; None when none was."""
-    over = [times(live) for live in lives if live.completion is not None]
-    return {name: average([one[name] or 0 for one in over]) for name in ("turnaround", "waiting", "response")}
+def job_json(live: Live, one: Story) -> dict[str, Any]:
+    """Of a task that recurs. `response` is its response time, from release to completion."""
+    return {
+        "task": one.task,
+        "release": one.arrival,
+        "completion": one.completion,
+        "response": one.turnaround,
+        "missed": one.missed,
+        "deadline": one.deadline,
+        "preemptions": live.preemptions,
+    }
 
 
 def average(values: list[int]) -> int | float | None:
     if not values:
         return None
-    exact: Number = Fraction(sum(values), len(values))
+    exact = Fraction(sum(values), len(values))
     return exact.numerator if exact.denominator == 1 else float(exact)

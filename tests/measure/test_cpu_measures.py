@@ -1,0 +1,79 @@
+"""Measures of schedules, worked out by hand."""
+
+from fractions import Fraction
+
+from fairq.measure.cpu import Story, gaps, jitter, measure, overlap, shares, waiting_times
+
+A = Story(task="A", arrival=0, work=3, until=5, first_run=0, completion=5, deadline=4)
+B = Story(task="B", arrival=1, work=2, until=4, first_run=2, completion=4, deadline=9)
+LINE = [("A", 0, 2, "run"), ("B", 2, 4, "run"), ("A", 4, 5, "run"), (None, 5, 8, "idle")]
+
+
+def test_times_of_one_job() -> None:
+    assert (A.turnaround, A.waiting, A.response, A.lateness, A.missed) == (5, 2, 0, 1, True)
+    assert (B.turnaround, B.waiting, B.response, B.lateness, B.missed) == (3, 1, 1, -5, False)
+    open_ = Story(task="C", arrival=0, work=9, until=8, deadline=8)
+    assert (open_.turnaround, open_.waiting, open_.response, open_.lateness, open_.missed) == (None,) * 4 + (True,)
+    assert not Story(task="C", arrival=0, work=9, until=7, deadline=8).missed  # it may still make it
+
+
+def test_a_whole_run() -> None:
+    found = measure([A, B], [LINE], end=8)
+    assert (found.jobs, found.completed, found.misses, found.max_lateness) == (2, 2, 1, 1)
+    assert found.turnaround is not None
+    assert (found.turnaround.mean, found.turnaround.max) == (4, 5)
+    assert (found.throughput, found.utilisation) == (2 / 8, 5 / 8)
+    assert found.starvation == 2  # A, from 2 to 4
+    assert found.work_conserving
+    assert found.jitter is None
+
+
+def test_waiting_is_ready_and_not_running() -> None:
+    assert waiting_times([A, B], [LINE]) == [[(2, 4)], [(1, 2)]]
+    asleep = Story(task="A", arrival=0, work=3, until=5, completion=5, away=((2, 3),), slept=1)
+    assert waiting_times([asleep], [LINE]) == [[(3, 4)]]
+    assert asleep.waiting == 1
+
+
+def test_idling_while_a_job_is_ready_is_noticed() -> None:
+    lazy = [("A", 0, 1, "run"), (None, 1, 2, "idle"), ("A", 2, 4, "run")]
+    story = Story(task="A", arrival=0, work=3, until=4, completion=4)
+    assert not measure([story], [lazy], end=4).work_conserving
+    resting = Story(task="A", arrival=0, work=3, until=4, completion=4, away=((1, 2),), slept=1)
+    assert measure([resting], [lazy], end=4).work_conserving
+
+
+def test_a_second_idle_processor_counts_only_when_somebody_could_use_it() -> None:
+    second = [(None, 0, 8, "idle")]
+    assert not measure([A, B], [LINE, second], end=8).work_conserving
+    alone = Story(task="A", arrival=0, work=2, until=2, completion=2)
+    assert measure([alone], [[("A", 0, 2, "run")], second], end=2).work_conserving
+
+
+def test_a_job_behind_the_one_before_it_is_not_ready() -> None:
+    first = Story(task="T", arrival=0, work=4, until=4, completion=4)
+    next_ = Story(task="T", arrival=3, work=1, until=5, completion=5)
+    assert waiting_times([first, next_], [[("T", 0, 5, "run")]]) == [[], []]
+
+
+def test_jitter_is_the_spread_within_a_task() -> None:
+    jobs = [Story(task="T", arrival=a, work=1, until=c, completion=c) for a, c in ((0, 2), (10, 15), (20, 23))]
+    assert jitter(jobs) == 3
+    assert jitter([*jobs, Story(task="U", arrival=0, work=1, until=99, completion=99)]) == 3
+
+
+def test_gaps_and_overlaps() -> None:
+    assert gaps([(1, 2), (2, 4), (3, 5)], 0, 7) == [(0, 1), (5, 7)]
+    assert not overlap([(0, 2)], [(2, 3)])
+    assert overlap([(0, 3)], [(2, 4)])
+    assert not overlap([(0, 3)], [])
+
+
+def test_shares_are_compared_only_while_the_same_tasks_are_active() -> None:
+    found = shares([A, B], [LINE], {"A": Fraction(1), "B": Fraction(2)})
+    assert [(one.start, one.end, one.service) for one in found] == [
+        (0, 1, {"A": 1}),
+        (1, 4, {"A": 1, "B": 1}),  # one tick of A, two of B at weight 2
+        (4, 5, {"A": 1}),
+    ]
+    assert found[1].jain == 1
