@@ -145,7 +145,7 @@ def _deadlock(run: CpuRun) -> str:
 def _print_tables(runs: Sequence[CpuRun]) -> None:
     from rich.console import Console
     from rich.markup import escape
-    from rich.table import Table
+    from rich.table import Column, Table
 
     console = Console(highlight=False)
     for run in runs:
@@ -159,7 +159,15 @@ def _print_tables(runs: Sequence[CpuRun]) -> None:
         console.print(table)
         if len(rows) > 40:
             console.print(f"and {len(rows) - 40} more; --csv or --json has all")
-    summary = Table("policy", "turnaround", "waiting", "response", "switches", "missed", title="means and counts")
+    summary = Table(
+        Column("policy", overflow="fold"),
+        "turnaround",
+        "waiting",
+        "response",
+        "switches",
+        "missed",
+        title="means and counts",
+    )
     for run in runs:
         told = run.as_json()
         means = ["-" if value is None else f"{value:.4g}" for value in told["mean"].values()]
