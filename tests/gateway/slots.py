@@ -136,8 +136,10 @@ class Told:
         return self.widest <= 2 * (self.largest + Fraction(1, 1 << 20))
 
 
-def told(w: World, weights: Mapping[str, Fraction | int] | None = None, since: int = 0) -> Told:
-    """`since`: only lines from this one on count as service, and joint time begins there."""
+def told(
+    w: World, weights: Mapping[str, Fraction | int] | None = None, since: int = 0, until: int | None = None
+) -> Told:
+    """`since`, `until`: only what these lines say counts as service, and joint time begins and ends there."""
     weights, found = weights or {}, Told()
     ended = {record.id: record for record in w.ended}
     tenant_of: dict[str, str] = {}
@@ -151,7 +153,7 @@ def told(w: World, weights: Mapping[str, Fraction | int] | None = None, since: i
             charged.left(tenant)
             actual.left(tenant)
 
-    for number, line in enumerate(w.lines.all):
+    for number, line in enumerate(w.lines.all[:until]):
         if number == since:
             for joint in (charged, actual):
                 for tenant in joint.backlogged.copy():
@@ -180,3 +182,14 @@ def told(w: World, weights: Mapping[str, Fraction | int] | None = None, since: i
                 left(line.id)
     found.widest, found.widest_actual = Fraction(charged.widest), Fraction(actual.widest)
     return found
+
+
+def while_both_wait(w: World) -> Told:
+    """Of two tenants, up to the decision that takes the last waiting request of one of them."""
+    left = Counter(line.tenant for line in w.dispatched if line.attempt == 1 and line.tenant != OPENER)
+    for number, line in enumerate(w.lines.all, 1):
+        if isinstance(line, Dispatch) and line.attempt == 1 and line.tenant != OPENER:
+            left[line.tenant] -= 1
+            if not left[line.tenant]:
+                return told(w, until=number)
+    raise AssertionError("nothing was dispatched")
