@@ -15,6 +15,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "audit": ("fairq.cli.ledger:audit", "check every bound over a ledger; exit 1 on a violation"),
     "explain": ("fairq.cli.ledger:explain", "why a request waited, step by step"),
     "sim": ("fairq.cli.sim:app", "run schedulers on a CPU, a link, a cluster, a router or an engine"),
+    "analyze": ("fairq.cli.analyze:analyze", "whether a periodic task set meets its deadlines"),
     "trace": ("fairq.cli.trace:app", "look at recorded traffic"),
     "key": ("fairq.cli.key:app", "make API keys"),
     "config": ("fairq.cli.config:app", "check a configuration, print its schema"),

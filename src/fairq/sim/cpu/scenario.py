@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from fairq.sim.scenario import Name, Natural, Part, Positive, Ratio, Scenario, Whole, broken
+from fairq.sim.source import InvalidScenario
 
 LINUX_WEIGHTS = (
     *(88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916),
@@ -177,30 +178,25 @@ class CpuScenario(Scenario):
         for index, change in enumerate(self.changes):
             if change.task not in seen:
                 raise broken("there is no such task", "changes", index, "task")
-        if self.horizon is None:
-            self._check_hyperperiod()
         return self
 
     def end(self) -> int | None:
         """When the run stops: the horizon, else the hyperperiod where tasks recur; None: when all is done.
 
         With offsets that is the last offset and two hyperperiods, after which the schedule repeats.
+        Raises InvalidScenario when that would take too many jobs.
         """
         periods = [task.period for task in self.tasks if task.period and not task.arrivals]
         if self.horizon is not None or not periods:
             return self.horizon
         offset = max(task.offset for task in self.tasks)
-        return offset + (2 if offset else 1) * lcm(*periods)
-
-    def _check_hyperperiod(self) -> None:
-        end = self.end()
-        if end is None:
-            return
-        jobs = sum(end // task.period for task in self.tasks if task.period)
+        end = offset + (2 if offset else 1) * lcm(*periods)
+        jobs = sum(end // period for period in periods)
         if jobs > MOST_JOBS:
-            enough = int(100_000 / sum(Fraction(1, task.period) for task in self.tasks if task.period))
+            enough = int(100_000 / sum(Fraction(1, period) for period in periods))
             rule = f"missing; the hyperperiod, {end}, would need {jobs} jobs, more than {MOST_JOBS}; try {enough}"
-            raise broken(rule, "horizon")
+            raise InvalidScenario([f"horizon: {rule}"])
+        return end
 
     def run(self, policy: str, record: str | None = None) -> Any:
         from fairq.sim.cpu.run import CpuRun

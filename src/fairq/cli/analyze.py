@@ -1,0 +1,132 @@
+"""`fairq analyze`: will a periodic task set meet its deadlines?"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from fairq.cli.sim_output import AsJson, fail
+from fairq.core.errors import ConfigError, FairqError, UnknownName
+from fairq.locks import PROTOCOLS
+from fairq.sim import analysis
+from fairq.sim.cpu.run import CpuRun
+from fairq.sim.cpu.scenario import CpuScenario
+from fairq.sim.scenario import load
+from fairq.sim.source import InvalidScenario
+
+EXAMPLES = """
+Examples:
+
+    fairq analyze examples/scenarios/cpu/rm-misses-edf-holds.yaml
+
+    fairq analyze tasks.yaml --by deadline --protocol ceiling --json
+"""
+
+
+def analyze(
+    file: Annotated[Path, typer.Argument(metavar="SCENARIO.yaml", help="A CPU scenario with periodic tasks.")],
+    by: Annotated[str, typer.Option(help="Fixed priorities by period or by deadline.")] = "period",
+    protocol: Annotated[str, typer.Option(help="Of locks: " + ", ".join(PROTOCOLS) + ".")] = "none",
+    as_json: AsJson = False,
+) -> None:
+    """Utilisation bounds, response times with blocking, EDF's processor demand, and a simulation to confirm them."""
+    try:
+        scenario = load(file)
+        if not isinstance(scenario, CpuScenario):
+            raise ConfigError("layer", scenario.layer, "must be cpu")
+        if by not in ("period", "deadline"):
+            raise UnknownName("--by", by, ("period", "deadline"))
+        if protocol not in PROTOCOLS:
+            raise UnknownName("--protocol", protocol, PROTOCOLS)
+        found = _analysis(scenario, by, protocol)
+    except FairqError as error:
+        raise fail(error) from None
+    if as_json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(found)).decode())
+    else:
+        _print(found)
+
+
+def _analysis(scenario: CpuScenario, by: str, protocol: str) -> dict[str, Any]:
+    tasks = analysis.by_urgency(analysis.periodic(scenario), by)
+    total = analysis.utilisation(tasks)
+    responses = analysis.response_times(tasks, protocol)
+    applies = analysis.implicit(tasks) and by == "period"
+    try:
+        demand: Any = msgspec.to_builtins(analysis.demand_test(tasks))
+        simulated: Any = {
+            "fixed-priority": _simulated(scenario, f"rm:by={by},protocol={protocol}"),
+            "edf": _simulated(scenario, "edf"),
+        }
+    except InvalidScenario as error:
+        simulated = {"skipped": str(error)}
+    return {
+        "utilisation": {"exact": str(total), "value": float(total), "feasible": total <= 1},
+        "liu_layland": {
+            "bound": analysis.liu_layland(len(tasks)),
+            "holds": analysis.within_liu_layland(tasks) if applies else None,
+        },
+        "hyperbolic": {"holds": analysis.within_hyperbolic(tasks) if applies else None},
+        "response_times": {
+            "by": by,
+            "protocol": protocol,
+            "feasible": all(one.response is not None for one in responses),
+            "tasks": [msgspec.to_builtins(one) for one in responses],
+        },
+        "demand": demand,
+        "simulated": simulated,
+    }
+
+
+def _simulated(scenario: CpuScenario, policy: str) -> dict[str, Any]:
+    run = CpuRun(scenario, policy)
+    worst: dict[str, int] = {}
+    late = []
+    for story in run.stories:
+        if story.turnaround is not None:
+            worst[story.task] = max(worst.get(story.task, 0), story.turnaround)
+        if story.missed and story.deadline is not None:
+            late.append(story.deadline)
+    return {"until": run.end, "misses": len(late), "first_miss": min(late, default=None), "worst_response": worst}
+
+
+def _print(found: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False)
+
+    def verdict(holds: bool | None) -> str:
+        return "does not apply (needs D = T, no locks)" if holds is None else "holds" if holds else "does not hold"
+
+    total = found["utilisation"]
+    console.print(f"utilisation       {total['exact']} = {total['value']:.4f}")
+    console.print(f"Liu and Layland   {found['liu_layland']['bound']:.4f}: {verdict(found['liu_layland']['holds'])}")
+    console.print(f"hyperbolic bound  {verdict(found['hyperbolic']['holds'])}")
+    table = Table("task", "C", "T", "D", "blocking", "worst response", "iterates")
+    for one in found["response_times"]["tasks"]:
+        worst = "misses" if one["response"] is None else str(one["response"])
+        cells = (
+            one["wcet"],
+            one["period"],
+            one["deadline"],
+            one["blocking"],
+            worst,
+            ", ".join(map(str, one["iterates"])),
+        )
+        table.add_row(escape(one["id"]), *map(str, cells))
+    console.print(table)
+    demand = found["demand"]
+    if demand["first_failure"]:
+        at, due = demand["first_failure"]
+        console.print(f"EDF demand        fails first at t = {at}: {due} ticks are due by then")
+    else:
+        console.print(f"EDF demand        holds at all {demand['points']} deadlines up to {demand['limit']}")
+    if "skipped" in found["simulated"]:
+        console.print(f"simulated         not: {escape(found['simulated']['skipped'])}")
+        return
+    for name, one in found["simulated"].items():
+        first = "" if one["first_miss"] is None else f", the first at t = {one['first_miss']}"
+        console.print(f"simulated         {name}: {one['misses']} misses until {one['until']}{first}")

@@ -1,0 +1,210 @@
+"""Will a periodic task set meet its deadlines? Exact tests, without simulation. C = wcet, T = period, D = deadline.
+
+One processor, preemption, free switches, jobs released as early as T allows. Sporadic tasks count with their least gap,
+offsets as 0 (the worst case; with offsets a "no" may be pessimistic). Sources: Liu and Layland 1973 (bound, EDF);
+Bini, Buttazzo 2001 (hyperbolic bound); Joseph, Pandya 1986 and Lehoczky 1990 (response times); Baruah, Rosier, Howell
+1990 (processor demand); Sha, Rajkumar, Lehoczky 1990 (blocking).
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import lcm
+
+from msgspec import Struct
+
+from fairq.core.errors import ConfigError
+from fairq.sim.cpu.scenario import CpuScenario
+
+MOST_POINTS = 2_000_000
+
+
+class Periodic(Struct, frozen=True, kw_only=True):
+    id: str
+    wcet: int
+    period: int
+    deadline: int
+    sections: tuple[tuple[str, int], ...] = ()
+    """(resource, own ticks it is held)"""
+
+
+class Response(Struct, frozen=True, kw_only=True):
+    """Of one task under fixed priorities.
+
+    blocking  for how long at most less urgent tasks keep it waiting
+    response  its worst response time; None when it is past the deadline
+    iterates  the fixed point iteration of its first job, from below
+    """
+
+    id: str
+    wcet: int
+    period: int
+    deadline: int
+    blocking: int
+    response: int | None
+    iterates: tuple[int, ...]
+
+
+class Demand(Struct, frozen=True, kw_only=True):
+    """EDF's processor demand test: h(t) <= t at every deadline t up to `limit`.
+
+    first_failure  (t, h(t)) of the first t at which more is due than there was time; None: feasible
+    """
+
+    feasible: bool
+    points: int
+    limit: int
+    first_failure: tuple[int, int] | None
+
+
+def periodic(scenario: CpuScenario) -> list[Periodic]:
+    """The recurring tasks of a scenario. Raises ConfigError where there is none."""
+    found = [
+        Periodic(
+            id=task.id,
+            wcet=task.work,
+            period=task.period,
+            deadline=task.deadline or task.period,
+            sections=tuple((hold.resource, hold.for_) for hold in task.locks),
+        )
+        for task in scenario.tasks
+        if task.period is not None
+    ]
+    if not found:
+        raise ConfigError("tasks", "", "there is no task with a period and a wcet")
+    return found
+
+
+def utilisation(tasks: Sequence[Periodic]) -> Fraction:
+    """Sum of C / T."""
+    return sum((Fraction(task.wcet, task.period) for task in tasks), Fraction(0))
+
+
+def implicit(tasks: Sequence[Periodic]) -> bool:
+    """D = T for all and nothing is locked: what both utilisation bounds assume."""
+    return all(task.deadline == task.period and not task.sections for task in tasks)
+
+
+def liu_layland(n: int) -> float:
+    """n (2^(1/n) - 1): below that utilisation n tasks are safe under rate monotonic."""
+    return float(n * (2 ** (1 / n) - 1))
+
+
+def within_liu_layland(tasks: Sequence[Periodic]) -> bool:
+    """U <= n (2^(1/n) - 1), tested as (U/n + 1)^n <= 2, which is exact."""
+    return (utilisation(tasks) / len(tasks) + 1) ** len(tasks) <= 2
+
+
+def within_hyperbolic(tasks: Sequence[Periodic]) -> bool:
+    """Product of (C/T + 1) <= 2: safe under rate monotonic; never stricter than Liu and Layland's bound."""
+    product = Fraction(1)
+    for task in tasks:
+        product *= Fraction(task.wcet, task.period) + 1
+    return product <= 2
+
+
+def by_urgency(tasks: Sequence[Periodic], by: str = "period") -> list[Periodic]:
+    """Most urgent first: the shortest period (rate monotonic) or deadline (deadline monotonic)."""
+    return sorted(tasks, key=lambda task: task.period if by == "period" else task.deadline)
+
+
+def blocking(tasks: Sequence[Periodic], index: int, protocol: str) -> int:
+    """For how long less urgent tasks may keep `tasks[index]` waiting; `tasks` is most urgent first.
+
+    Only critical sections on resources that it or a more urgent task uses count. ceiling, immediate-ceiling: the
+    longest one. inheritance: the lesser of the longest per task and the longest per resource, summed. Without a
+    protocol there is no bound: ConfigError when there are such sections.
+    """
+    used = {resource for task in tasks[: index + 1] for resource, _ in task.sections}
+    found = [(task.id, r, length) for task in tasks[index + 1 :] for r, length in task.sections if r in used]
+    if not found:
+        return 0
+    if protocol == "none":
+        raise ConfigError(
+            "protocol", "none", "blocking has no bound; analyse inheritance, ceiling or immediate-ceiling"
+        )
+    if protocol != "inheritance":
+        return max(length for _, _, length in found)
+    per_task: dict[str, int] = {}
+    per_resource: dict[str, int] = {}
+    for task, resource, length in found:
+        per_task[task] = max(per_task.get(task, 0), length)
+        per_resource[resource] = max(per_resource.get(resource, 0), length)
+    return min(sum(per_task.values()), sum(per_resource.values()))
+
+
+def response_times(tasks: Sequence[Periodic], protocol: str = "none") -> list[Response]:
+    """R = max over its jobs q of w - q T, w the least w = B + (q + 1) C + sum over more urgent j of ceil(w / T_j) C_j.
+
+    `tasks` is most urgent first. Exact without blocking; with it, an upper bound.
+    """
+    return [_response(tasks, index, blocking(tasks, index, protocol)) for index in range(len(tasks))]
+
+
+def _response(tasks: Sequence[Periodic], index: int, blocked: int) -> Response:
+    task, urgent = tasks[index], tasks[:index]
+    settles = utilisation(urgent) < 1  # else there may be no fixed point past the deadline
+    iterates: list[int] = []
+    worst: int | None = 0
+    busy = job = 0
+    while worst is not None and (job == 0 or busy > job * task.period):
+        own = blocked + (job + 1) * task.wcet
+        busy = max(busy, own)
+        late = False
+        while True:
+            if job == 0:
+                iterates.append(busy)
+            late = busy - job * task.period > task.deadline
+            longer = own + sum(-(-busy // other.period) * other.wcet for other in urgent)
+            if longer == busy or (late and not (settles and job == 0)):
+                break
+            busy = longer
+        worst = None if late else max(worst, busy - job * task.period)
+        job += 1
+    return Response(
+        id=task.id, wcet=task.wcet, period=task.period, deadline=task.deadline,
+        blocking=blocked,
+        response=worst,
+        iterates=tuple(iterates),
+    )
+
+
+def demand(tasks: Sequence[Periodic], t: int) -> int:
+    """h(t) = sum of max(0, floor((t - D) / T) + 1) C: what is both released and due within t."""
+    return sum(max(0, (t - task.deadline) // task.period + 1) * task.wcet for task in tasks)
+
+
+def demand_test(tasks: Sequence[Periodic]) -> Demand:
+    """Raises ConfigError where it would take more than MOST_POINTS points."""
+    limit = demand_limit(tasks)
+    points = sum(max(0, (limit - task.deadline) // task.period + 1) for task in tasks)
+    if points > MOST_POINTS:
+        raise ConfigError("tasks", "", f"the demand test would need {points} points, more than {MOST_POINTS}")
+    due = sorted({t for task in tasks for t in range(task.deadline, limit + 1, task.period)})
+    failure = next(((t, h) for t in due if (h := demand(tasks, t)) > t), None)
+    return Demand(feasible=failure is None, points=len(due), limit=limit, first_failure=failure)
+
+
+def demand_limit(tasks: Sequence[Periodic]) -> int:
+    """Where the demand test may stop: if h(t) <= t holds for every t up to there, it holds for all.
+
+    U < 1: the least of max(D_1..D_n, sum of (T - D) U_i / (1 - U)), the first busy period, and the hyperperiod with the
+    longest deadline; U = 1: that last one; U > 1: h(t) >= U t - sum of D_i U_i, so h(t) > t comes by then.
+    """
+    total = utilisation(tasks)
+    loads = [(task, Fraction(task.wcet, task.period)) for task in tasks]
+    if total > 1:
+        return int(sum((task.deadline * load for task, load in loads), Fraction(0)) / (total - 1)) + 1
+    longest = max(task.deadline for task in tasks)
+    hyperperiod = lcm(*(task.period for task in tasks)) + longest
+    if total == 1:
+        return hyperperiod
+    slack = sum(((task.period - task.deadline) * load for task, load in loads), Fraction(0)) / (1 - total)
+    return min(max(longest, int(slack)), hyperperiod, busy_period(tasks))
+
+
+def busy_period(tasks: Sequence[Periodic]) -> int:
+    """The first time at which all that was released since a common start is done: L = sum of ceil(L / T) C. U <= 1."""
+    length = sum(task.wcet for task in tasks)
+    while (longer := sum(-(-length // task.period) * task.wcet for task in tasks)) != length:
+        length = longer
+    return length
