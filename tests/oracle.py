@@ -104,3 +104,29 @@ class FluidLink:
             if start < time:
                 given += rates.get(flow, Fraction(0)) * (min(end, Fraction(time)) - start)
         return given
+
+
+def fluid_drf(
+    capacity: Mapping[str, int], demands: Mapping[str, Mapping[str, int]], weights: Mapping[str, Fraction | int]
+) -> dict[str, Fraction]:
+    """Dominant resource fairness with tasks that can be divided: user -> how many tasks (a rational) it runs.
+
+    All dominant shares rise together, in proportion to the weights. When a resource is used up, whoever demands any of
+    it stops; the others go on.
+    """
+    tasks = {user: Fraction(0) for user in demands}
+    left = {resource: Fraction(amount) for resource, amount in capacity.items()}
+    rising = set(demands)
+    while rising:
+        pace = {
+            user: Fraction(weights[user]) / max(Fraction(demands[user].get(r, 0), capacity[r]) for r in capacity)
+            for user in rising
+        }  # tasks for each unit of (dominant share / weight)
+        drain = {r: sum((pace[user] * demands[user].get(r, 0) for user in rising), Fraction(0)) for r in capacity}
+        step = min(left[r] / drain[r] for r in capacity if drain[r])
+        for user in rising:
+            tasks[user] += step * pace[user]
+        for r in capacity:
+            left[r] -= step * drain[r]
+        rising = {user for user in rising if all(left[r] or not demands[user].get(r) for r in capacity)}
+    return tasks

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.oracle import FluidLink, max_min
+from tests.oracle import FluidLink, fluid_drf, max_min
 
 RATIONALS = st.fractions(min_value=0, max_value=50, max_denominator=6)
 WEIGHTS = st.fractions(min_value=Fraction(1, 6), max_value=9, max_denominator=6)
@@ -76,3 +76,32 @@ def test_fluid_loses_nothing_and_gives_flows_that_have_work_equal_normalized_rat
         assert rates.keys() == busy
         assert sum(rates.values()) == rate
         assert len({rates[flow] / weights[flow] for flow in rates}) == 1
+
+
+def test_fluid_drf_divides_the_cluster_of_the_paper() -> None:
+    """9 CPU and 18 GB, tasks of <1, 4> and <3, 1>: three and two tasks, two thirds each."""
+    demands = {"A": {"cpu": 1, "mem": 4}, "B": {"cpu": 3, "mem": 1}}
+    assert fluid_drf({"cpu": 9, "mem": 18}, demands, {"A": 1, "B": 1}) == {"A": 3, "B": 2}
+
+
+CLUSTERS = st.dictionaries(
+    st.sampled_from("abcd"),
+    st.tuples(st.fixed_dictionaries(dict.fromkeys("xyz", st.integers(0, 5))), st.integers(1, 4)),
+    min_size=1,
+).filter(lambda users: all(any(demand.values()) for demand, _ in users.values()))
+
+
+@settings(max_examples=80, deadline=None)
+@given(users=CLUSTERS)
+def test_fluid_drf_is_max_min_fair_in_dominant_shares(users: dict[str, tuple[dict[str, int], int]]) -> None:
+    """Everybody is held up by a resource that is used up and of which no user of it has a larger share / weight."""
+    capacity = dict.fromkeys("xyz", 10)
+    demands = {user: demand for user, (demand, _) in users.items()}
+    weights: dict[str, Fraction | int] = {user: weight for user, (_, weight) in users.items()}
+    tasks = fluid_drf(capacity, demands, weights)
+    used = {r: sum(tasks[user] * demands[user][r] for user in users) for r in capacity}
+    assert all(used[r] <= capacity[r] for r in capacity)
+    level = {user: tasks[user] * max(demands[user].values()) / capacity["x"] / weights[user] for user in users}
+    for user in users:
+        bottlenecks = [r for r in capacity if demands[user][r] and used[r] == capacity[r]]
+        assert any(all(level[other] <= level[user] for other in users if demands[other][r]) for r in bottlenecks)

@@ -56,6 +56,12 @@ class Request(Job, frozen=True, kw_only=True, omit_defaults=True):
     expires: int = 0
 
 
+class Task(Job, frozen=True, kw_only=True, omit_defaults=True):
+    """A job in a cluster. `demand`: resource -> how much of it the task holds while it runs."""
+
+    demand: dict[str, int] = {}
+
+
 class Flow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A share. `weight` 2 means twice the service of weight 1 while both are backlogged.
 

@@ -3,6 +3,7 @@
 from fairq.core.errors import ConfigError, UnknownName
 from fairq.core.policy import Policy
 from fairq.policies.cfs import CFS
+from fairq.policies.drf import DRF
 from fairq.policies.drr import DRR
 from fairq.policies.edf import EDF
 from fairq.policies.eevdf import EEVDF
@@ -30,6 +31,7 @@ for _policy in (
     *(Lottery, Stride, CFS, EEVDF),
     *(RequestRR, Shortest, SFQ),
     *(GPS, WFQ, WF2Q, SCFQ, VirtualClock, DRR),
+    DRF,
 ):
     if _policy.name in POLICIES:
         raise ValueError(f"two policies are called {_policy.name}")

@@ -26,6 +26,7 @@ from fairq.sim.trace import Trace
 
 LAYERS = {
     "cpu": "fairq.sim.cpu.scenario:CpuScenario",
+    "cluster": "fairq.sim.cluster.scenario:ClusterScenario",
     "link": "fairq.sim.link.scenario:LinkScenario",
     "router": "fairq.sim.router.scenario:RouterScenario",
 }

@@ -1,0 +1,1 @@
+"""The cluster layer: tasks that hold several resources while they run."""
