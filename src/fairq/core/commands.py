@@ -7,7 +7,7 @@ from fairq.core.lifecycle import Outcome
 from fairq.core.policy import Why
 
 
-class Command(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="is"):
+class Command(Struct, frozen=True, omit_defaults=True, tag_field="is"):
     seq: int
     time: int
     id: str
@@ -42,7 +42,7 @@ class Abort(Command, frozen=True, kw_only=True, tag=True):
     """Close the upstream connection of a running request; `Finished` follows."""
 
 
-class Ended(Command, frozen=True, kw_only=True, omit_defaults=True, tag=True):
+class Ended(Command, frozen=True, omit_defaults=True, tag=True):
     """Everything about one request, in one record.
 
     wait, ttft, total   ns from arrival to dispatch, to the first body byte, to the end

@@ -139,16 +139,19 @@ class Estimator:
         habits = self.remember(request.flow, request.model)
         output = usage.completion * GRID // (request.choices * request.prompts)
         if natural_end or output > habits.output:
-            habits.outputs = min(habits.outputs + 1, MEMORY)
+            if habits.outputs < MEMORY:
+                habits.outputs += 1
             habits.output += (output - habits.output) // habits.outputs
         if usage.prompt and usage.source is UPSTREAM:
             if request.input_bytes and request.input_tokens is None:
                 rate = max(usage.prompt - request.extra_tokens, 1) * GRID // request.input_bytes
-                habits.inputs = min(habits.inputs + 1, MEMORY)
+                if habits.inputs < MEMORY:
+                    habits.inputs += 1
                 habits.tokens_per_byte += (rate - habits.tokens_per_byte) // habits.inputs
             if self.per_cached:
                 share = usage.cached * GRID // usage.prompt
-                habits.shares = min(habits.shares + 1, MEMORY)
+                if habits.shares < MEMORY:
+                    habits.shares += 1
                 habits.cached_share += (share - habits.cached_share) // habits.shares
 
     def price(self, request: Request, inputs: int, outputs: int, cached: int) -> int:

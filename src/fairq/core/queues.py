@@ -70,7 +70,8 @@ class FlowPolicy(Policy):
         if queue is not None:
             queue[job.id] = job
             return
-        self.queues[flow] = OrderedDict(((job.id, job),))
+        queue = self.queues[flow] = OrderedDict()
+        queue[job.id] = job
         if flow not in self.closed:
             self._join(flow, now)
 
@@ -159,7 +160,7 @@ class FlowPolicy(Policy):
     def state(self) -> dict[str, Any]:
         return {
             "queues": {flow: list(queue) for flow, queue in self.queues.items()},
-            "weights": {flow: list(weight) for flow, weight in self.weights.items() if weight != ONE},
+            "weights": {flow: list(weight) for flow, weight in sorted(self.weights.items()) if weight != ONE},
             "closed": sorted(self.closed),
         }
 

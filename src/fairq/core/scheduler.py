@@ -96,7 +96,8 @@ class Scheduler:
         if self.retries:
             self._retry(out)
         while (lost := self.patience.lost(self.now)) is not None:
-            self._expire(self.jobs[lost[0]], lost[1], out)
+            entry = self.jobs[lost[0]]  # a retrying one ends for what its upstream did
+            self._reject(entry, entry.failed if entry.state is RETRYING else lost[1], out)
         if self.timed and (due := self.policy.next_change(self.now, ROOMY)) is not None and due <= self.now:
             self.policy.timer(self.now)
         if self.slots.free:
@@ -125,10 +126,9 @@ class Scheduler:
                 out.append(Abort(seq=self.seq, time=self.now, id=event.id))
             entry.gone = True
         elif was is WAITING:
-            self.tenants.withdraw(entry.request, self.now)
-            self._end(entry, Outcome.CANCELLED_WAITING, out)
+            self._end_unserved(entry, Outcome.CANCELLED_WAITING, out)
         elif was is RETRYING:
-            self._end_retrying(entry, Outcome.CANCELLED_RUNNING, out)
+            self._end_unserved(entry, Outcome.CANCELLED_RUNNING, out)
 
     def _on_evicted(self, event: ev.Evicted, out: list[AnyCommand]) -> None:
         self._reject(self._entry(event.id, "Evicted"), Outcome.REFUSED_QUEUE_FULL, out, "Evicted")
@@ -147,7 +147,7 @@ class Scheduler:
         self.retries[event.id] = entry
         if entry.gone:
             entry.step("Cancelled")
-            self._end_retrying(entry, Outcome.CANCELLED_RUNNING, out)
+            self._end_unserved(entry, Outcome.CANCELLED_RUNNING, out)
         else:
             self.patience.wait(entry.request)
 
@@ -252,21 +252,20 @@ class Scheduler:
 
     # Ending
     def _reject(self, entry: Entry, outcome: Outcome, out: list[AnyCommand], event: str = "Reject") -> None:
-        was = entry.state
         entry.step(event)
         out.append(Reject(seq=self.seq, time=self.now, id=entry.request.id, outcome=outcome))
-        if was is WAITING:
-            self.tenants.withdraw(entry.request, self.now)
-            self._end(entry, outcome, out)
-        else:
-            self._end_retrying(entry, outcome, out)
+        self._end_unserved(entry, outcome, out)
 
-    def _end_retrying(self, entry: Entry, outcome: Outcome, out: list[AnyCommand]) -> None:
-        """It was charged and never served."""
-        del self.retries[entry.request.id]
-        actual = self._settle(entry, UNUSED)
-        self.tenants.left(entry.request, self.now)
-        self._end(entry, outcome, out, actual)
+    def _end_unserved(self, entry: Entry, outcome: Outcome, out: list[AnyCommand]) -> None:
+        """It waited, or it was charged and waited for a second upstream."""
+        request = entry.request
+        self.patience.drop(request.id)
+        if self.retries.pop(request.id, None) is None:
+            self.tenants.withdraw(request, self.now)
+        else:
+            self._settle(entry, UNUSED)
+            self.tenants.left(request, self.now)
+        self._end(entry, outcome, out)
 
     def _settle(self, entry: Entry, usage: Usage) -> int:
         """The actual cost. Before the tenant's slot is free: an error stands before the join that may follow."""
@@ -284,12 +283,7 @@ class Scheduler:
         event: ev.Finished | None = None,
     ) -> None:
         del self.jobs[entry.request.id]
-        self.patience.drop(entry.request.id)
         out.append(entry.ended(self.seq, self.now, outcome, actual, usage, event))
-
-    def _expire(self, entry: Entry, outcome: Outcome, out: list[AnyCommand]) -> None:
-        """It has waited for too long; a retrying one has for what its upstream did."""
-        self._reject(entry, entry.failed if entry.state is RETRYING else outcome, out)
 
     def _judge_patience(self) -> None:
         waiting = (entry.request for entry in self.jobs.values() if entry.state is WAITING)

@@ -67,18 +67,19 @@ class Forward(Settlement):
     def joined(self, flow: str, lead: Callable[[str], int]) -> None:
         carry = self.carry.get(flow, 0)
         if carry < 0:
+            del self.carry[flow]
             self._carry(flow, max(carry, -max(lead(flow), 0)))
 
     def finished(self, flow: str, error: int, epoch: int, contended: bool) -> None:
-        if contended and epoch == self.epoch:
-            self._carry(flow, self.carry.get(flow, 0) + error)
+        if contended and error and epoch == self.epoch:
+            self._carry(flow, self.carry.pop(flow, 0) + error)
 
     def idled(self) -> None:
         self.carry.clear()
         self.epoch += 1
 
     def _carry(self, flow: str, amount: int) -> None:
-        self.carry.pop(flow, None)
+        """Remember it, as the youngest; `flow` has no carry now."""
         if amount:
             self.carry[flow] = amount
             if len(self.carry) > CARRIES:
