@@ -31,6 +31,7 @@ class Child:
     async def stop(self) -> None:
         if self._task is not None:
             self._task.cancel()
+            await asyncio.wait([self._task])
         process = self.process
         if process is None or process.returncode is not None:
             return
@@ -48,15 +49,23 @@ class Child:
         loop = asyncio.get_running_loop()
         while True:
             began = loop.time()
-            self.process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                *self._command,
-                stdin=asyncio.subprocess.PIPE,
-                env=dict(self._environ),
-                pass_fds=self._files,
-                start_new_session=True,  # Ctrl-C is for the gateway, which stops its children itself
-            )
-            status = await self.process.wait()
-            pause = FIRST_PAUSE if loop.time() - began > SETTLED else min(2 * pause, LONGEST_PAUSE)
-            self._complain(f"{self._command[1]} ended with status {status}; starting it again in {pause:g} s")
+            try:
+                end = f"ended with status {await self._run()}"
+            except OSError as error:  # no memory or descriptors for it at the moment
+                end = f"could not be started: {error.strerror or error}"
+            if loop.time() - began > SETTLED:
+                pause = FIRST_PAUSE
+            self._complain(f"{self._command[1]} {end}; starting it again in {pause:g} s")
             await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _run(self) -> int:
+        self.process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *self._command,
+            stdin=asyncio.subprocess.PIPE,
+            env=dict(self._environ),
+            pass_fds=self._files,
+            start_new_session=True,  # Ctrl-C is for the gateway, which stops its children itself
+        )
+        return await self.process.wait()
