@@ -18,8 +18,6 @@ import os, sys
 open(sys.argv[1], "a").write(f"{os.getpid()} {os.environ['X']}\\n")
 sys.stdin.read()
 """
-    "import os, sys; open(sys.argv[1], 'a').write(f'{os.getpid()} {os.environ[\"X\"]}\\n'); sys.stdin.read()"
-)
 
 
 def lives(pid: int) -> bool:
