@@ -92,7 +92,7 @@ def refusals(text: str, environ: dict[str, str] | None = None) -> list[str]:
             "f:1: identity.trusted_tenant_headers_from[0] = here: " + NETWORK,
         ),
         ("pools: [{models: []}]", "f:1: pools[0].models = [...]: must not be empty"),
-        ("pools: [{policy: sqf}]", "f:1: pools[0].policy = sqf: unknown; did you mean sfq?"),
+        ("pools: [{policy: sfqq}]", "f:1: pools[0].policy = sfqq: unknown; did you mean sfq?"),
         ("pools: [{policy: 'sfq:credit=-1'}]", "f:1: pools[0].policy = 'sfq:credit=-1': sfq.credit must be at least 0"),
         ("pools: [{placement: least}]", "f:1: pools[0].placement = least: unknown; did you mean least-loaded?"),
         (
@@ -133,6 +133,10 @@ def refusals(text: str, environ: dict[str, str] | None = None) -> list[str]:
         ("console: {host: 0.0.0.0}", "f:1: console.host = 0.0.0.0: off loopback the console needs console.admin_token"),
         ("endpoints: [{path: /a}, {path: /a}]", "f:1: endpoints[1].path = /a: /a is already given"),
         ("endpoints: [{path: /v1/models}]", "f:1: endpoints[0].path = /v1/models: is built in"),
+        (
+            "endpoints: [{path: /a, method: GET, cost: input}]",
+            "f:1: endpoints[0].cost = input: must be fixed: a GET has no body to count",
+        ),
     ],
 )
 def test_each_broken_rule_is_one_line_with_key_value_rule_and_place(text: str, line: str) -> None:

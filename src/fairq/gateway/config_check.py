@@ -130,6 +130,9 @@ def _endpoints(config: "Config") -> Iterator[Broken]:
     for place, path in given:
         if path in BUILT_IN:
             yield place, "is built in"
+    for i, endpoint in enumerate(config.endpoints):
+        if endpoint.method == "GET" and endpoint.cost != "fixed":
+            yield ("endpoints", i, "cost"), "must be fixed: a GET has no body to count"
 
 
 def warnings(config: "Config") -> list[str]:
