@@ -92,7 +92,7 @@ def refusals(text: str, environ: dict[str, str] | None = None) -> list[str]:
             "f:1: identity.trusted_tenant_headers_from[0] = here: " + NETWORK,
         ),
         ("pools: [{models: []}]", "f:1: pools[0].models = [...]: must not be empty"),
-        ("pools: [{policy: sfqq}]", "f:1: pools[0].policy = sfqq: unknown; did you mean sfq?"),
+        ("pools: [{policy: fcfz}]", "f:1: pools[0].policy = fcfz: unknown; did you mean fcfs?"),
         ("pools: [{policy: 'sfq:credit=-1'}]", "f:1: pools[0].policy = 'sfq:credit=-1': sfq.credit must be at least 0"),
         ("pools: [{placement: least}]", "f:1: pools[0].placement = least: unknown; did you mean least-loaded?"),
         (

@@ -268,6 +268,17 @@ async def test_headers_on_the_way_to_the_upstream() -> None:
 
 
 @run
+async def test_names_with_underscores() -> None:
+    """A server behind us may read `X_Fairq_Tenant` as `X-Fairq-Tenant`: what could matter is refused, the rest goes."""
+    async with world() as w:
+        for name, status in (("x_fairq_tenant", 400), ("x-api_key", 400), ("x_session_id", 400), ("trace_id", 200)):
+            data = request(CHAT, chat(), PLACE="b").replace(b"PLACE", name.encode())
+            assert (await ask(w.gateway.server.port, data)).status == status
+        assert [n for n, _ in (await w.upstream.request(1)).headers if "_" in n] == []
+        await w.idle()
+
+
+@run
 async def test_steering_headers_pass_where_the_configuration_says_so() -> None:
     async with world("security: {allow_headers: [x-vllm-priority]}") as w:
         await w.post(CHAT, chat(), x_vllm_priority="3", x_session_id="s")

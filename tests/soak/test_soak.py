@@ -85,7 +85,7 @@ async def soak(total: int, seed: int, folder: Path) -> dict[str, object]:
         "listen": {"port": 0},
         "ledger": {"dir": str(folder), "fsync": "1s", "rotate_bytes": "8MiB"},
         "limits": {"body_bytes": 32_768},
-        "timeouts": {"first_byte": "300ms", "idle": "300ms", "drain": "5s"},
+        "timeouts": {"first_byte": "300ms", "idle": "300ms", "head": "1s", "drain": "5s"},
         "queue": {"requests": 16, "time_to_live": "2s"},
         "identity": {"trusted_tenant_headers_from": ["127.0.0.1"], "anonymous": "allow", "max_auto_tenants": 10},
         "tenants": [{"id": "t0", "weight": 3}, {"id": "t1", "max_inflight": 2}],
