@@ -101,14 +101,15 @@ class Backend:
         if upstream.credential is not None:
             self.credential = [(b"authorization", b"Bearer " + upstream.credential.get_secret_value().encode())]
         self.health = Health(upstream.health, changed, self._probe_soon, may_leave)
-        self._lists_models, self._listed_at = lists_models, -LIST_EVERY
+        self._listed_at = -LIST_EVERY
         self._probe: Get | None = None
         self._listing: Get | None = None
         self._timer: Timer | None = None
         self._is_closing = False
-        self.reconfigure(config)
+        self.reconfigure(config, lists_models=lists_models)
 
-    def reconfigure(self, config: Config) -> None:
+    def reconfigure(self, config: Config, *, lists_models: bool) -> None:
+        self._lists_models = lists_models
         own = not_forwarded(config, own_credential=bool(self.credential))
         self.not_forwarded = own | {b"host", b"accept-encoding", b"x-request-id", b"content-encoding"}
         self.client.limits = config.client_limits()

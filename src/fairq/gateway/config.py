@@ -73,7 +73,7 @@ class Config(Section):
     listen: Listen = key(Listen(), "where clients connect", restart=True)
     console: Console = key(Console(), "the second process", restart=True)
     ledger: Ledger = key(Ledger(), "the record", restart=True)
-    log: Literal["text", "json", "off"] = key("text", "one line per request on standard output")
+    log: Literal["text", "json", "off"] = key("text", "one line per request on standard output", restart=True)
     limits: Limits = key(Limits(), "what clients may take", restart=True)
     timeouts: Timeouts = Timeouts()
     queue: Queue = Queue()

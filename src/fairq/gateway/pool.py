@@ -223,7 +223,7 @@ class Pool:
         before, self.backends = self.backends, wanted
         for name, backend in before.items():
             if wanted.get(name) is backend:
-                backend.reconfigure(self._config)
+                backend.reconfigure(self._config, lists_models="*" in self.config.models)
                 continue
             self._leaving[backend] = task = self._loop.create_task(backend.retire())
             task.add_done_callback(lambda _, backend=backend: self._leaving.pop(backend, None))  # type: ignore[misc]
