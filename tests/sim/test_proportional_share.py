@@ -125,6 +125,18 @@ def test_lottery_as_ostep_with_jobs_given(monkeypatch: pytest.MonkeyPatch) -> No
     assert by_task(simulate("lottery", tasks), "completion") == {"0": 10, "1": 20}
 
 
+@pytest.mark.parametrize(("drawn", "winner"), [(15, "C"), (9, "A"), (10, "B"), (11, "B"), (12, "C"), (19, "E")])
+def test_the_winner_of_the_papers_figure(monkeypatch: pytest.MonkeyPatch, drawn: int, winner: str) -> None:
+    """Tickets 10, 2, 5, 1, 2: the cumulative sums are 10, 12, 17, 18, 20, and number 15 wins for the third client."""
+    monkeypatch.setattr("fairq.sim.cpu.run.draws", lambda seed: lambda n, stop: drawn % stop)
+    assert first(1, "lottery", clients(10, 2, 5, 1, 2)) == winner
+
+
+def test_the_cumulative_sum_must_exceed_the_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairq.sim.cpu.run.draws", lambda seed: lambda n, stop: n % stop)
+    assert first(10, "lottery", clients(5, 3, 2)) == "AAAAABBBCC"
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_wins_are_binomial(seed: int) -> None:
     draws, weights = 4000, (5, 3, 2)
@@ -183,8 +195,12 @@ def test_a_client_that_leaves_part_of_its_quantum_is_compensated() -> None:
 
 
 def test_linux_weights() -> None:
-    assert (LINUX_WEIGHTS[0], LINUX_WEIGHTS[20], LINUX_WEIGHTS[25], LINUX_WEIGHTS[39]) == (88761, 1024, 335, 15)
     assert len(LINUX_WEIGHTS) == 40
+    inverse = [2**32 // weight for weight in LINUX_WEIGHTS]  # kernel: sched_prio_to_wmult
+    assert [inverse[0], inverse[1], inverse[20]] == [48388, 59856, 4194304]
+    assert [LINUX_WEIGHTS[nice + 20] for nice in (-20, -10, -1, 0, 1, 5, 10, 19)] == [
+        *(88761, 9548, 1277, 1024, 820, 335, 110, 15)
+    ]
     assert all(1.18 < one / two < 1.32 for one, two in pairwise(LINUX_WEIGHTS))
 
 

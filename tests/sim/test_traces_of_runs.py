@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairq.core.job import Job
@@ -72,5 +72,6 @@ values = st.recursive(
 
 
 @given(st.dictionaries(st.text(max_size=2), values), st.dictionaries(st.text(max_size=2), values))
+@settings(max_examples=50, deadline=None)
 def test_a_patch_turns_the_old_into_the_new(old: dict[str, object], new: dict[str, object]) -> None:
     assert patched(old, difference(old, new)) == new
