@@ -114,6 +114,29 @@ def test_chunked_body_with_extensions_and_trailers_is_joined(serve: Callable[...
     serve(talk, app)
 
 
+def test_what_follows_a_chunked_body_in_the_same_read_is_not_its_framing(serve: Callable[..., None]) -> None:
+    async def talk(server: Server, wire: Wire) -> None:
+        wire.send(CHUNKED_POST + b"POST /d HTTP/1.1\r\nHost: h\r\nContent-Length: 30000\r\n\r\n" + b"x" * 30_000)
+        assert (await wire.response())[2] == b"POST /c ? abcde"
+        assert (await wire.response())[2] == b"POST /d ? " + b"x" * 30_000
+
+    serve(talk)
+
+
+def test_repeated_fields_are_all_there_in_order(serve: Callable[..., None]) -> None:
+    def app(exchange: Exchange) -> None:
+        said = b"|".join(b"%b=%b" % field for field in exchange.headers)
+        assert exchange.header(b"accept") == b"a"
+        assert exchange.values(b"accept") == [b"a", b"b", b"c"]
+        exchange.respond(200, [], said)
+
+    async def talk(server: Server, wire: Wire) -> None:
+        wire.send(b"GET / HTTP/1.1\r\nHost:h\r\nAccept: a\r\nX: \r\nACCEPT:\tb\r\naccept:  c\r\nY:1\r\n\r\n")
+        assert (await wire.response())[2] == b"host=h|accept=a|x=|accept=b|accept=c|y=1"
+
+    serve(talk, app)
+
+
 def test_continue_is_sent_only_when_the_body_is_wanted_and_has_not_come(serve: Callable[..., None]) -> None:
     expecting = b"POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-Continue\r\nContent-Length: 3\r\n\r\n"
 

@@ -31,21 +31,22 @@ UNTIL_CLOSE = Framing("close")
 
 
 class Sink:
-    """What llhttp calls back. `spans` collects a chunked body: its `append` as the callback costs no Python call."""
+    """What llhttp calls back: methods of built-in types where it matters, which cost no Python call.
 
-    __slots__ = ("complete", "headers", "on_body", "spans")
+    `fields` keeps the first value of each name, as the name was spelled. `spans` collects a chunked body.
+    """
+
+    __slots__ = ("complete", "fields", "on_body", "on_header", "spans")
 
     # Asked for by httptools whether wanted or not; the search for a missing attribute would cost more.
     on_message_begin = on_url = on_status = on_headers_complete = on_chunk_header = on_chunk_complete = None
 
     def __init__(self) -> None:
-        self.headers: list[tuple[bytes, bytes]] = []
+        self.fields: dict[bytes, bytes] = {}
         self.spans: list[bytes] = []
         self.complete = False
         self.on_body = self.spans.append
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self.headers.append((name.lower(), value))
+        self.on_header = self.fields.setdefault
 
     def on_message_complete(self) -> None:
         self.complete = True
@@ -109,7 +110,7 @@ class Chunked:
         self._sink = sink
         self._tail = b""
         self._slack = 16 * 1024  # framing bytes allowed besides 8 per payload byte: extensions and trailers
-        sink.headers = []
+        sink.fields.clear()  # what comes now is trailers
 
     def feed(self, data: bytes) -> tuple[bytes, int]:
         """The payload in `data`, and the index in `data` just after the message, or -1 when it goes on.
@@ -127,8 +128,10 @@ class Chunked:
             self._tail = data[-3:]
         else:
             end = self._feed_by_pieces(data)
-            if end >= 0 and any(name in (b"content-length", b"transfer-encoding") for name, _ in self._sink.headers):
-                raise BadMessage(400, "framing fields in a trailer")
+            if end >= 0:
+                size = end
+                if any(name.lower() in (b"content-length", b"transfer-encoding") for name in self._sink.fields):
+                    raise BadMessage(400, "framing fields in a trailer")
         spans = self._sink.spans
         payload = spans[0] if len(spans) == 1 else b"".join(spans)
         spans.clear()

@@ -26,12 +26,10 @@ from fairq.gateway.http1.target import split_target
 UNDERSCORE = ord("_")
 _VERSIONS = {b"HTTP/1.1": (1, 1), b"HTTP/1.0": (1, 0)}
 _STATUS_LINE = re.compile(rb"(HTTP/1\.[01]) ([1-5][0-9][0-9])(?: ([\t\x20-\x7e\x80-\xff]*))?\r\n")
-# What decides how a message is read, and who asks. Except Connection, a list, each may come once only: of two values
-# another implementation could take the other.
+# What decides how a message is read, and who asks: if it came twice, another implementation could take the other value.
 _REQUEST_FIELDS = frozenset(
     {
         b"host",
-        b"connection",
         b"content-length",
         b"transfer-encoding",
         b"expect",
@@ -43,7 +41,7 @@ _REQUEST_FIELDS = frozenset(
         b"content-encoding",
     }
 )
-_RESPONSE_FIELDS = frozenset({b"connection", b"content-length", b"transfer-encoding"})
+_RESPONSE_FIELDS = frozenset({b"content-length", b"transfer-encoding"})
 Fields = dict[bytes, bytes]
 
 
@@ -90,11 +88,14 @@ class RequestHead:
         sink = Sink()
         parser = httptools.HttpRequestParser(sink)
         feed(parser, head, "request head")
-        headers = sink.headers
-        if len(headers) > limits.header_lines:
+        lines = head.count(b"\n") - 2
+        if lines > limits.header_lines:
             raise BadMessage(431, f"more than {limits.header_lines} header lines")
         self.path, self.query = split_target(method, target)
-        fields = _pick(headers, _REQUEST_FIELDS)
+        fields = {name.lower(): value for name, value in sink.fields.items()}
+        headers = list(fields.items())
+        if len(headers) < lines:
+            headers, fields = _repeated(head, _REQUEST_FIELDS)
         self.framing = framing = body_framing(fields, version) or NO_BODY  # of the body
         self.chunked = Chunked(parser, sink) if framing is CHUNKED else None
         self.keep = keeps_alive(fields, version)  # the client lets the connection live
@@ -109,15 +110,17 @@ def check_start(head: bytes) -> None:
     check_line_ends(head)
 
 
-def _pick(headers: list[tuple[bytes, bytes]], names: frozenset[bytes]) -> Fields:
-    picked = [field for field in headers if field[0] in names]
-    fields = dict(picked)
-    if len(fields) < len(picked):
-        once = [name for name, _ in picked if name != b"connection"]
-        if len(set(once)) < len(once):
-            raise BadMessage(400, f"more than one {max(once, key=once.count).decode()} field")
-        fields[b"connection"] = b",".join(value for name, value in picked if name == b"connection")
-    return fields
+def _repeated(head: bytes, once: frozenset[bytes]) -> tuple[list[tuple[bytes, bytes]], Fields]:
+    """All fields of a head, which llhttp has found well-formed, in which a name comes again."""
+    lines = [line.partition(b":") for line in head.split(b"\r\n")[1:-2]]
+    headers = [(name.lower(), value.lstrip(b" \t")) for name, _, value in lines]
+    names = [name for name, _ in headers if name in once]
+    if len(set(names)) < len(names):
+        raise BadMessage(400, f"more than one {max(names, key=names.count).decode()} field")
+    fields = dict(headers)
+    if b"connection" in fields:
+        fields[b"connection"] = b",".join(value for name, value in headers if name == b"connection")
+    return headers, fields
 
 
 def _check_fields(fields: Fields, version: tuple[int, int]) -> bool:
@@ -174,12 +177,15 @@ def parse_response(head: bytes, method: bytes, limits: ClientLimits) -> Response
     sink = Sink()
     parser = httptools.HttpResponseParser(sink)
     feed(parser, head, "response head")
-    if len(sink.headers) > limits.header_lines:
+    lines = head.count(b"\n") - 2
+    if lines > limits.header_lines:
         raise BadMessage(502, f"more than {limits.header_lines} header lines in the response")
-    fields = _pick(sink.headers, _RESPONSE_FIELDS)
+    fields = {name.lower(): value for name, value in sink.fields.items()}
+    headers = list(fields.items())
+    if len(headers) < lines:
+        headers, fields = _repeated(head, _RESPONSE_FIELDS)
     framing = _response_framing(fields, method, status, version)
     keep = framing.kind != "close" and keeps_alive(fields, version)
-    headers = sink.headers
     chunked = Chunked(parser, sink) if framing is CHUNKED else None
     return ResponseHead(status, line[3] or b"", headers, framing, keep, chunked)
 

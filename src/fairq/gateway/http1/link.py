@@ -42,9 +42,6 @@ class Link(asyncio.Protocol, Timed):
         self._deadlines = upstream.deadlines
         self._transfer: Transfer | None = None
         self._used = False  # has carried a response before
-        self._expect_head()
-
-    def _expect_head(self) -> None:
         self._in_head = True
         self._pending = b""  # of the head
         self._framing = NO_BODY
@@ -63,7 +60,8 @@ class Link(asyncio.Protocol, Timed):
             return False
         self._transfer = transfer
         transfer.link = self
-        self._expect_head()
+        self._in_head = True
+        self._heard = False
         body = transfer.body
         if len(body) < _JOIN_BELOW:
             transport.write(transfer.head + body)
@@ -143,16 +141,15 @@ class Link(asyncio.Protocol, Timed):
         limits = self._upstream.limits
         pending = self._pending + data
         while True:
-            at = pending.find(END_OF_HEAD) + 4
-            if at < 4:
-                check_line_ends(pending)
-            if max(at, 0) > limits.head_bytes or (at < 4 and len(pending) > limits.head_bytes):
+            end = pending.find(END_OF_HEAD) + 4
+            if (end if end >= 4 else len(pending)) > limits.head_bytes:
                 raise BadMessage(502, f"the response's head is larger than {limits.head_bytes} bytes")
-            if at < 4:
+            if end < 4:
+                check_line_ends(pending)
                 self._pending = pending
                 return
-            head = parse_response(pending[:at], transfer.method, limits)
-            pending = pending[at:]
+            head = parse_response(pending[:end], transfer.method, limits)
+            pending = pending[end:]
             if head.status >= 200:
                 break
         self._pending = b""
