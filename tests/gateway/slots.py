@@ -11,13 +11,13 @@ engine is exact however slow the machine is.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from harness import CHAT, World, chat, world
+from tests.gateway.harness import CHAT, World, chat, world
 from tests.oracle import JointService
 from wire import Reply, ask, request
 
@@ -45,10 +45,14 @@ def answer(seen: Received) -> Script:
 
 
 class Engine:
-    """What runs at the upstream, and the clients. `now` in ticks; `started` by request id, TENANT-NUMBER."""
+    """What runs at the upstream, and the clients.
 
-    def __init__(self, w: World) -> None:
-        self.w = w
+    headers  how a client says who it is, by tenant
+    now      in ticks; `started` by request id, TENANT-NUMBER
+    """
+
+    def __init__(self, w: World, headers: Callable[[str], dict[str, str]]) -> None:
+        self.w, self._headers = w, headers
         self.now = 0
         self.started: dict[str, int] = {}
         self._ends: dict[str, int] = {}
@@ -62,7 +66,7 @@ class Engine:
         for tenant, body in asked:
             id_ = f"{tenant}-{len(self._length)}"
             self._length[id_] = int(body["messages"][0]["content"].split()[1])
-            data = request(CHAT, body, x_fairq_tenant=tenant, x_request_id=id_)
+            data = request(CHAT, body, x_request_id=id_, **self._headers(tenant))
             before = self.w.pool.scheduler.seq
             self._replies.append(asyncio.create_task(ask(self.w.gateway.server.port, data)))
             await eventually(lambda before=before: self.w.pool.scheduler.seq > before)
@@ -99,12 +103,18 @@ class Engine:
 
 @asynccontextmanager
 async def backlogged(
-    asked: Iterable[Asked], config: str = TOKENS, *, slots: int = 1, policy: str = "sfq", settlement: str = "fixed"
+    asked: Iterable[Asked],
+    config: str = TOKENS,
+    *,
+    slots: int = 1,
+    policy: str = "sfq",
+    settlement: str = "fixed",
+    headers: Callable[[str], dict[str, str]] = lambda tenant: {"x-fairq-tenant": tenant},
 ) -> AsyncIterator[Engine]:
     """All of these wait before the first slot is free. At the end everything runs to its end."""
     async with world(TRUSTING + config, slots=slots, pool=f"{{policy: {policy}, settlement: {settlement}}}") as w:
         w.upstream.default = answer
-        engine = Engine(w)
+        engine = Engine(w, headers)
         await engine.send([(OPENER, asks(1))] * slots)
         await engine.send(asked)
         await engine.run(slots)
