@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import uvicorn
-from desk import ADMIN, Desk, desk, run
+from tests.console.desk import ADMIN, Desk, desk, run
 from tests.ledger.recording import FAR, Recording
 
 from fairq.console import events

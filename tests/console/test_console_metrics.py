@@ -4,9 +4,9 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from desk import Desk, desk, run
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
+from tests.console.desk import Desk, desk, run
 from tests.ledger.recording import FAR, Recording
 
 from fairq.console.engines import ask, waiting

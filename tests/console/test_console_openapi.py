@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 import schemathesis
-from desk import ADMIN, HEADER_TENANTS, TOKEN, desk, run
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.specs.openapi.checks import ignored_auth
+from tests.console.desk import ADMIN, HEADER_TENANTS, TOKEN, desk, run
 
 from fairq.console.openapi import document
 

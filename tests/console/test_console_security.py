@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from desk import ADMIN, HEADER_TENANTS, TOKEN, desk, run
+from tests.console.desk import ADMIN, HEADER_TENANTS, TOKEN, desk, run
 
 from fairq.console.api import Console
 from fairq.console.guard import GUESSES_AT_ONCE, MAX_BODY, Access, Bucket, is_loopback

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from desk import ADMIN, HEADER_TENANTS, desk, run
+from tests.console.desk import ADMIN, HEADER_TENANTS, desk, run
 
 from fairq.core.commands import Dispatch
 from fairq.core.errors import ConfigError

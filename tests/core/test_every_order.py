@@ -1,4 +1,4 @@
-"""Every order of up to six events (eight in the slow run), for three tenants on two upstreams of one slot each.
+"""Every order of up to five events (eight in the slow run), for three tenants on two upstreams of one slot each.
 
 States that differ in names and times only are one state. After each event the pool checks the band, the pairwise bound,
 FIFO, work conservation, the books of scheduler and policy, and that nothing ends twice.
@@ -104,7 +104,7 @@ def shape(pool: Pool) -> Hashable:
 @pytest.mark.parametrize(
     ("settlement", "depth"),
     [
-        ("fixed", 6),
+        ("fixed", 5),
         ("forward", 5),
         pytest.param("fixed", 8, marks=pytest.mark.slow),
         pytest.param("forward", 8, marks=pytest.mark.slow),

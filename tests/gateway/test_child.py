@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import run
+from tests.gateway.harness import run
 
 from fairq.gateway import child
 from fairq.gateway.child import Child

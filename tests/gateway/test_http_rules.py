@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import trustme
-from harness import CHAT, chat, run, world
-from wire import Reply, Wire, ask, request
+from tests.gateway.harness import CHAT, chat, run, world
+from tests.gateway.wire import Reply, Wire, ask, request
 
 from fairq.core import events as ev
 from fairq.core.lifecycle import Outcome

@@ -10,8 +10,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import httpx
-from harness import CHAT, chat, run
-from test_calibration import MS, ended, engine
+from tests.gateway.harness import CHAT, chat, run
+from tests.gateway.test_calibration import MS, ended, engine
 from tests.ledger.recording import audit, replay
 
 from fairq.core.job import Request

@@ -5,8 +5,8 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from harness import CHAT, World, chat, run, world
-from slots import OPENER, TRUSTING, Told, asks, backlogged, told, while_both_wait
+from tests.gateway.harness import CHAT, World, chat, run, world
+from tests.gateway.slots import OPENER, TRUSTING, Told, asks, backlogged, told, while_both_wait
 from wire import Wire, request
 
 from fairq.core.commands import Ended

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from itertools import groupby
 
 import pytest
-from harness import World, run, world
-from slots import TOKENS, asks, backlogged, told
 from tests.bad.order import GreedyReverse, Starving
 from tests.bad.sfq import BanksIdleCredit, ForgetsWeights
+from tests.gateway.harness import World, run, world
+from tests.gateway.slots import TOKENS, asks, backlogged, told
 
 from fairq import policies
 from fairq.core.commands import Dispatch

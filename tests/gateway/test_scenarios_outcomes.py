@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import pytest
-from harness import CHAT, World, chat, run, world
-from wire import Reply, Wire, ask, request
+from tests.gateway.harness import CHAT, World, chat, run, world
+from tests.gateway.wire import Reply, Wire, ask, request
 
 from fairq.core.lifecycle import Outcome
 from fairq.gateway.config_sections import Tenant, TenantDefaults

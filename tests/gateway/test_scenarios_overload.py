@@ -7,8 +7,8 @@ import time
 from collections import Counter
 
 import pytest
-from harness import CHAT, World, chat, run, world
-from wire import Wire, request
+from tests.gateway.harness import CHAT, World, chat, run, world
+from tests.gateway.wire import Wire, request
 
 from fairq.core import events as ev
 from fairq.core.commands import Dispatch, Ended

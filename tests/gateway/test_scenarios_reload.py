@@ -6,12 +6,13 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from harness import CHAT, World, chat, read_stream, run, world
-from wire import Wire, request
+from tests.gateway.harness import CHAT, Lines, World, chat, read_stream, run, world
+from tests.gateway.wire import Wire, request
 
 from fairq.core.errors import ConfigError
 from fairq.core.lifecycle import Outcome
 from fairq.gateway.config import Config, parse
+from fairq.gateway.gateway import Gateway
 from fairq.gateway.keys import config_line
 from fairq.testing.clock import eventually
 from fairq.testing.replies import Gate, completion, spaced, stream
@@ -258,3 +259,30 @@ async def test_a_body_that_becomes_whole_during_the_shutdown_is_refused() -> Non
         assert (reply.status, w.outcome("late")) == (503, Outcome.REFUSED_SHUTTING_DOWN)
         await drained
         await w.idle()
+
+
+@run
+async def test_a_port_that_is_taken_leaves_nothing_running() -> None:
+    """The pools had started before the listener failed: their probes and connections end."""
+    async with world() as w:
+        taken = w.gateway.config.listen.model_copy(update={"port": w.gateway.server.port})
+        second = Gateway(w.gateway.config.model_copy(update={"listen": taken}), Lines())
+        before = asyncio.all_tasks()
+        with pytest.raises(OSError, match="in use"):
+            await second.start()
+        await eventually(lambda: asyncio.all_tasks() <= before)
+        assert not any(backend.client.links for pool in second.pools.values() for backend in pool.backends.values())
+
+
+@run
+async def test_a_pool_that_becomes_one_for_every_model_lists_them() -> None:
+    async with world(pool="models: [m]") as w:
+        assert [*w.pool.models()] == ["m"]
+        [pool] = w.gateway.config.pools
+        [upstream] = pool.upstreams
+        often = upstream.health.model_copy(update={"interval": 0.02})
+        pool = pool.model_copy(update={"upstreams": (upstream.model_copy(update={"health": often}),)})
+        for models in (("m",), ("m", "*")):  # the second time nothing changes about the upstream itself
+            wider = pool.model_copy(update={"models": models})
+            w.gateway.reload(w.gateway.config.model_copy(update={"pools": (wider,)}))
+        await eventually(lambda: [*w.pool.models()] == ["m", "scripted"])

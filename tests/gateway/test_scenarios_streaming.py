@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from harness import CHAT, World, chat, run, world
-from wire import Reply, Wire, ask, request
+from tests.gateway.harness import CHAT, World, chat, run, world
+from tests.gateway.wire import Reply, Wire, ask, request
 
 from fairq.core.cost import Source, Usage
 from fairq.core.lifecycle import Outcome

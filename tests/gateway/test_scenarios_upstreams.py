@@ -6,9 +6,9 @@ import random
 from collections import Counter
 
 import pytest
-from harness import CHAT, World, chat, run, world
-from test_scenarios_reload import listed, with_upstreams
-from wire import Wire, ask, request
+from tests.gateway.harness import CHAT, World, chat, run, world
+from tests.gateway.test_scenarios_reload import listed, with_upstreams
+from tests.gateway.wire import Wire, ask, request
 
 from fairq.core import events as ev
 from fairq.core.cost import Source, Usage

@@ -190,7 +190,7 @@ def test_kill_9_while_writing(tmp_path: Path) -> None:
     writing = subprocess.Popen([sys.executable, "-c", ENDLESS, str(tmp_path)], cwd=ROOT)
     folder = tmp_path / "default"
     deadline = time.monotonic() + 30
-    while len(list(folder.glob("*.jsonl"))) < 4:
+    while len(list(folder.glob("*.jsonl"))) < 5:  # the last one may have no whole head yet
         assert writing.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.01)

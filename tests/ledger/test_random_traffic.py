@@ -46,6 +46,7 @@ def test_any_traffic_replays_and_audits_clean(
     assert report.notes == []
 
 
+@pytest.mark.slow
 def test_ten_thousand_decisions_stay_in_the_band(tmp_path: Path) -> None:
     path = recorded(tmp_path / "pool", Traffic(7, setup("sfq", "forward")), every=6000, steps=26_000)
     report = audit(path)

@@ -117,8 +117,8 @@ def task_share(capacity: Mapping[str, int], demand: Mapping[str, int]) -> Fracti
 def test_nobody_gets_less_than_from_a_cluster_of_its_own_share_but_for_a_task(
     capacity: dict[str, int], users: Users
 ) -> None:
-    """Sharing incentive. The task that did not fit left 1 - its share < the sum of all shares of that resource, and each
-    is at most w_i (the least s/w) + a task. So the least s/w is above (1 - all tasks' shares - one more) / sum of w."""
+    """Sharing incentive. Where a task did not fit, 1 - its share is less than all shares of that resource together, and
+    each is at most w_i (the least s/w) + a task. So the least s/w is above (1 - all tasks' shares - one more) / W."""
     for spec in ("drf", "drf:misfit=skip"):
         tasks = allocation(capacity, users, spec)
         sizes = {user: task_share(capacity, demand) for user, (demand, _) in users.items()}
@@ -131,7 +131,8 @@ def test_nobody_gets_less_than_from_a_cluster_of_its_own_share_but_for_a_task(
 @settings(max_examples=60, deadline=None)
 @given(capacity=CAPACITY, users=POSITIVE)
 def test_nobody_could_run_more_with_what_another_has_but_for_a_task(capacity: dict[str, int], users: Users) -> None:
-    """Envy-freeness: in another's bundle, scaled to one's own weight and less one of its tasks, no more of one's own fit."""
+    """Envy-freeness: in another's bundle, less one of its tasks and scaled to one's own weight, no more of one's own
+    tasks would fit."""
     tasks = allocation(capacity, users)
     for user, (demand, weight) in users.items():
         for other, (bundle, weight_of_other) in users.items():

@@ -203,7 +203,9 @@ def test_the_command(tmp_path: Path) -> None:
     assert found["response_times"]["feasible"] is False
     assert found["demand"]["feasible"] is True
     assert found["simulated"]["fixed-priority"] == {
-        "until": 35, "misses": 1, "first_miss": 7,
+        "until": 35,
+        "misses": 1,
+        "first_miss": 7,
         "worst_response": {"T1": 2, "T2": 8},
     }
     assert found["simulated"]["edf"]["misses"] == 0

@@ -41,7 +41,13 @@ def test_the_documents_example() -> None:
     assert run["params"] == {"quantum": 2, "expired_first": False}
     assert run["timeline"][0] == {"task": "A", "start": 0, "end": 2, "state": "run"}
     assert run["tasks"][1] == {
-        "id": "B", "arrival": 1, "burst": 4, "completion": 8, "turnaround": 7, "waiting": 3, "response": 1,
+        "id": "B",
+        "arrival": 1,
+        "burst": 4,
+        "completion": 8,
+        "turnaround": 7,
+        "waiting": 3,
+        "response": 1,
         "preemptions": 1,
     }
     assert run["mean"] == {"turnaround": 9, "waiting": 3.5, "response": 0.5}

@@ -3,7 +3,7 @@
 import asyncio
 from itertools import cycle
 
-from harness import CHAT, chat, run, world
+from tests.gateway.harness import CHAT, chat, run, world
 
 from fairq.core.lifecycle import Outcome
 from fairq.testing.replies import Gate, Hang, Reset, answer, spaced, stream
