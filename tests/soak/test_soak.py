@@ -182,4 +182,5 @@ def test_three_thousand_requests(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_hundred_thousand_requests(tmp_path: Path) -> None:
-    print(json.dumps(run(100_000, 2, tmp_path), indent=2))  # noqa: T201
+    """A few more are made, since some never arrive whole."""
+    print(json.dumps(run(104_000, 2, tmp_path), indent=2))  # noqa: T201
