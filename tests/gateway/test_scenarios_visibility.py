@@ -156,7 +156,7 @@ def test_the_record_replays_byte_for_byte(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, policy: str, fair: bool, settlement: str
 ) -> None:
     """H-2: the same decisions again, from the events alone, whatever the policy; and one that lies is found out."""
-    monkeypatch.setattr("harness.Lines", Kept)
+    monkeypatch.setattr("tests.gateway.harness.Lines", Kept)
     monkeypatch.setitem(policies.POLICIES, "starving", Starving)
 
     @run
@@ -182,7 +182,7 @@ def test_the_record_replays_byte_for_byte(
 
 def test_why_it_waited_is_told_by_tags_and_layers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """H-2: who was served meanwhile, each with its meter; and how much of the wait a pause made."""
-    monkeypatch.setattr("harness.Lines", Kept)
+    monkeypatch.setattr("tests.gateway.harness.Lines", Kept)
 
     @run
     async def scenario() -> None:
