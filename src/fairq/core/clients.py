@@ -1,13 +1,13 @@
 """Flows that come and go as clients of a processor (ClientPolicy), for proportional share."""
 
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import Any
 
 from fairq.core.errors import check
 from fairq.core.job import Flow, Job
+from fairq.core.number import Number, quotient
 from fairq.core.policy import Cause, Layer, Need, Stop, Time
-from fairq.core.queues import ONE, FlowPolicy
+from fairq.core.queues import FlowPolicy
 
 
 class ClientPolicy(FlowPolicy):
@@ -20,7 +20,8 @@ class ClientPolicy(FlowPolicy):
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
         self.here: dict[str, None] = {}
-        self.total = Fraction(0)  # weight of all that are here
+        self.total: Number = 0  # weight of all that are here
+        self.shares: dict[str, Number] = {}  # weights, as ints where they are whole
         self.running: dict[str, int] = {}  # jobs of a flow that run and may come back
         self.comes_back = False
         self.cause = Cause.NEW  # of the arrival that is being handled
@@ -28,7 +29,7 @@ class ClientPolicy(FlowPolicy):
     # What a subclass says
     def entered(self, flow: str, cause: Cause) -> None: ...
     def left(self, flow: str) -> None: ...
-    def reweighted(self, flow: str, old: Fraction) -> None: ...
+    def reweighted(self, flow: str, old: Number) -> None: ...
 
     # The contract
     def bind(self, layer: Layer) -> None:
@@ -38,10 +39,11 @@ class ClientPolicy(FlowPolicy):
     def flow_changed(self, flow: Flow, now: Time) -> None:
         old = self.weight(flow.id)
         super().flow_changed(flow, now)
-        if flow.weight == old:
+        self.shares[flow.id] = new = quotient(flow.weight, 1)
+        if new == old:
             return
         if flow.id in self.here:
-            self.total += flow.weight - old
+            self.total = quotient(self.total + new - old, 1)
         self.reweighted(flow.id, old)
         if flow.id in self.ranking:
             self.ranking.put(flow.id, self.rank(flow.id))
@@ -64,7 +66,7 @@ class ClientPolicy(FlowPolicy):
     def joined(self, flow: str, now: Time) -> None:
         if flow not in self.here:
             self.here[flow] = None
-            self.total += self.weight(flow)
+            self.total = quotient(self.total + self.weight(flow), 1)
             self.entered(flow, self.cause)
 
     def picked(self, flow: str) -> None:
@@ -86,14 +88,18 @@ class ClientPolicy(FlowPolicy):
             self.settle(flow)
 
     # What subclasses use
-    def weight(self, flow: str) -> Fraction:
-        return Fraction(*self.weights.get(flow, ONE))
+    def weight(self, flow: str) -> Number:
+        return self.shares.get(flow, 1)
+
+    def forget(self, flow: str) -> None:
+        super().forget(flow)
+        self.shares.pop(flow, None)
 
     def settle(self, flow: str) -> None:
         """It leaves if nothing keeps it here."""
         if flow in self.here and flow not in self.ranking and flow not in self.running:
             del self.here[flow]
-            self.total -= self.weight(flow)
+            self.total = quotient(self.total - self.weight(flow), 1)
             self.left(flow)
 
     # State
@@ -102,8 +108,9 @@ class ClientPolicy(FlowPolicy):
 
     def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
         self.here, self.running = dict.fromkeys(state["here"]), dict(state["running"])
+        self.shares = {flow: quotient(above, below) for flow, (above, below) in state["weights"].items()}
+        self.total = quotient(sum(map(self.weight, self.here)), 1)
         super().restore(state, jobs)
-        self.total = sum((self.weight(flow) for flow in self.here), Fraction(0))
 
     def validate(self) -> None:
         super().validate()

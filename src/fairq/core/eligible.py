@@ -1,4 +1,6 @@
-"""Eligible: the earliest deadline among those that are eligible, for schedulers that ask for both (EEVDF, WF2Q)."""
+"""Eligible: the earliest deadline among those that are eligible, for schedulers that ask for both (EEVDF)."""
+
+from heapq import heapify, heappop, heappush
 
 from fairq.core.number import Number
 from fairq.core.ranking import Ranking
@@ -8,41 +10,54 @@ Key = tuple[Number, Number]
 
 
 class Eligible(Ranking[str, Key]):
-    """A ranking by (eligible from, deadline), with a second heap by deadline of those found eligible so far.
+    """Names with keys; `earliest` is the only way to ask it (the heap of a plain ranking stays empty).
 
-    `earliest` is O(log n) amortised while the mean grows; where it has gone back, whoever is not eligible any more is
-    sent back when it comes to the top.
+    Everybody waits in `pending` until found eligible, then in `ready` by deadline. So `earliest` is O(log n) amortised
+    while the mean grows; where it has gone back, whoever is not eligible any more is sent back when it comes to the
+    top. An entry whose key is not the present one is stale, and goes when it comes to the top.
     """
 
     __slots__ = ("pending", "ready")
 
     def __init__(self) -> None:
         super().__init__()
-        self.pending: Ranking[str, Number] = Ranking()  # by eligibility
-        self.ready: Ranking[str, Number] = Ranking()  # by deadline
+        self.pending: list[tuple[Number, str, Key]] = []  # by eligibility
+        self.ready: list[tuple[Number, str, Key]] = []  # by deadline
 
     def put(self, name: str, key: Key) -> None:
-        super().put(name, key)
-        self.ready.drop(name)
-        self.pending.put(name, key[0])
+        self[name] = key
+        heappush(self.pending, (key[0], name, key))
+        if len(self.pending) + len(self.ready) > 4 * len(self) + 64:
+            self.pending, self.ready = [(key[0], name, key) for name, key in self.items()], []
+            heapify(self.pending)
 
     def drop(self, name: str) -> None:
-        super().drop(name)
-        self.ready.drop(name)
-        self.pending.drop(name)
+        self.pop(name, None)
 
     def clear(self) -> None:
         super().clear()
-        self.ready.clear()
         self.pending.clear()
+        self.ready.clear()
 
     def earliest(self, total: Number, weight: Number) -> str | None:
         """Of those with (eligible from) * weight <= total the one of least (deadline, name); no division is needed."""
-        pending, ready = self.pending, self.ready
-        while (first := pending.first()) is not None and first[0] * weight <= total:
-            pending.drop(first[1])
-            ready.put(first[1], self[first[1]][1])
-        while (first := ready.first()) is not None and self[first[1]][0] * weight > total:
-            ready.drop(first[1])
-            pending.put(first[1], self[first[1]][0])
-        return None if first is None else first[1]
+        pending, ready, get = self.pending, self.ready, self.get
+        while pending:
+            since, name, key = pending[0]
+            if get(name) is key:
+                if since * weight > total:
+                    break
+                heappush(ready, (key[1], name, key))
+            heappop(pending)
+        while ready:
+            _, name, key = ready[0]
+            if get(name) is key:
+                if key[0] * weight <= total:
+                    return name
+                heappush(pending, (key[0], name, key))
+            heappop(ready)
+        return None
+
+    def nearest(self) -> str:
+        """Who becomes eligible first, where nobody is; there must be one. O(n)."""
+        return min(self, key=lambda name: (self[name], name))

@@ -26,7 +26,9 @@ def fixed(amount: int, numerator: int, denominator: int) -> int:
 
 def quotient(value: Number, by: Number) -> Number:
     """value / by, an int where it is whole."""
-    ratio = Fraction(value) / by
+    if type(value) is int and type(by) is int:
+        return Fraction(value, by) if value % by else value // by
+    ratio = Fraction(value) / by if by != 1 else value
     return ratio.numerator if ratio.denominator == 1 else ratio
 
 

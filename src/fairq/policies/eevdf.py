@@ -31,7 +31,9 @@ from fairq.core.clients import ClientPolicy
 from fairq.core.eligible import Eligible
 from fairq.core.job import Job
 from fairq.core.number import TAG_BITS, Number, of_json, quotient, to_json
-from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Need, Param, Pick, Policy, Time, Unit, View, Why
+from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Need, Param, Pick, Time, Unit, View, Why
+
+UNTOLD = Why("earliest-eligible")
 
 
 class EEVDF(ClientPolicy):
@@ -76,12 +78,20 @@ class EEVDF(ClientPolicy):
     def select(self, now: Time, view: View) -> Decision:
         if not self.ranking:
             return NOTHING_WAITS
-        # Those who are eligible may all be running, on other processors; then the nearest to it goes.
-        flow = self.ranking.earliest(self.service, self.total) or self.ranking.heap[0][1]
+        flow = self.first()
         values = {"deadline": to_json(self.due[flow]), "v": to_json(self.v[flow])}
         return Pick(self.head(flow), Why("earliest-eligible", {**values, "virtual_time": to_json(self.virtual_time)}))
 
-    take = Policy.take
+    def first(self) -> str:
+        """Those who are eligible may all be running, on other processors; then the nearest to it goes."""
+        return self.ranking.earliest(self.service, self.total) or self.ranking.nearest()
+
+    def take(self, now: Time, view: View) -> Job | None:
+        if not self.ranking:
+            return None
+        job = self.head(self.first())
+        self.commit(Pick(job, UNTOLD), now)
+        return job
 
     def charged(self, flow: str, amount: int) -> None:
         self.service += amount
@@ -92,7 +102,7 @@ class EEVDF(ClientPolicy):
     def ask(self, flow: str, ticks: Number) -> None:
         """A request begins."""
         self.begun[flow] = self.v[flow]
-        self.due[flow] = self.v[flow] + quotient(ticks / self.weight(flow), 1)
+        self.due[flow] = self.v[flow] + quotient(ticks, self.weight(flow))
 
     def slice(self, job: Job) -> int:
         rest = ceil((self.due[job.flow] - self.v[job.flow]) * self.weight(job.flow))
@@ -114,19 +124,21 @@ class EEVDF(ClientPolicy):
         weight = self.weight(flow)
         others = self.total - weight
         mean = quotient(self.service, others) if others else self.resting
-        inflated = self.owed.get(flow, 0) * self.total / others if others else 0
-        self.v[flow] = on_grid(mean - inflated)
+        if others and (owed := self.owed.get(flow, 0)):
+            mean -= quotient(owed * self.total, others)
+        self.v[flow] = on_grid(mean)
         self.service += quotient(weight * self.v[flow], 1)
         first = self.initial == "half" and flow not in self.owed
-        self.ask(flow, Fraction(self.asked[flow], 2 if first else 1))
+        self.ask(flow, quotient(self.asked[flow], 2) if first else self.asked[flow])
         self.came.add(flow)
 
     def left(self, flow: str) -> None:
         weight = self.weight(flow)
         mean = quotient(self.service, self.total + weight)
-        limit = 2 * self.asked[flow] / weight if self.linux else 0
-        self.owed[flow] = quotient(max(-limit, min(mean - self.v[flow], limit)), 1)
-        self.service = quotient(self.service - weight * self.v.pop(flow), 1)
+        v = self.v.pop(flow)
+        limit = quotient(2 * self.asked[flow], weight) if self.linux else 0
+        self.owed[flow] = max(-limit, min(mean - v, limit))
+        self.service = quotient(self.service - weight * v, 1)
         self.resting = mean
         del self.begun[flow], self.due[flow]
         self.came.discard(flow)
@@ -135,16 +147,16 @@ class EEVDF(ClientPolicy):
         super().picked(flow)
         self.came.clear()
 
-    def reweighted(self, flow: str, old: Fraction) -> None:
+    def reweighted(self, flow: str, old: Number) -> None:
         """The lag stays: distances from V shrink as the weight grows."""
         new = self.weight(flow)
         if flow in self.owed:
-            self.owed[flow] = quotient(self.owed[flow] * old / new, 1)
+            self.owed[flow] = quotient(self.owed[flow] * old, new)
         if flow in self.here:
             mean = quotient(self.service, self.total - new + old)
             self.service -= quotient(old * self.v[flow], 1)
             for tags in (self.v, self.begun, self.due):
-                tags[flow] = on_grid(mean - (mean - tags[flow]) * old / new)
+                tags[flow] = on_grid(mean - quotient((mean - tags[flow]) * old, new))
             self.service += quotient(new * self.v[flow], 1)
 
     def forget(self, flow: str) -> None:
@@ -185,4 +197,6 @@ class EEVDF(ClientPolicy):
 
 
 def on_grid(value: Number) -> Number:
+    if isinstance(value, int):
+        return value
     return quotient(Fraction(floor(value * (1 << TAG_BITS)), 1 << TAG_BITS), 1)

@@ -58,8 +58,8 @@ class Stride(ClientPolicy):
     def left(self, flow: str) -> None:
         self.remain[flow] = self.passes.pop(flow) - self.global_pass
 
-    def reweighted(self, flow: str, old: Fraction) -> None:
-        ratio = old / self.weight(flow)
+    def reweighted(self, flow: str, old: Number) -> None:
+        ratio = Fraction(old) / self.weight(flow)
         if flow in self.here:
             remain = self.passes[flow] - self.global_pass
             self.passes[flow] = self.global_pass + quotient(remain * ratio, 1)
