@@ -1,7 +1,9 @@
 """The rules of the API port: who may ask for what, and what an upstream gets to see of it."""
 
+import asyncio
 import json
 import ssl
+import time
 from pathlib import Path
 from typing import Any
 
@@ -451,6 +453,21 @@ async def test_no_wait_at_all() -> None:
         assert (reply.status_code, reply.headers["x-fairq-outcome"]) == (429, "expired")
         await w.upstream.release("go")
         assert (await running).status_code == 200
+        await w.idle()
+
+
+@run
+async def test_a_slow_upload_is_no_wait_in_the_queue() -> None:
+    """The wait, and its limit, begin when the request is whole."""
+    async with world("queue: {time_to_live: 50ms}") as w, Wire(w.gateway.server.port) as wire:
+        whole = request(CHAT, chat())
+        wire.send(whole[:-1])
+        await eventually(lambda: any(c.exchange is not None for c in w.gateway.server.connections))
+        await asyncio.sleep(0.06)  # longer than the time to live
+        before = time.monotonic_ns()
+        wire.send(whole[-1:])
+        assert (await wire.reply()).status == 200
+        assert w.of(ev.Admitted)[0].request.arrival > before
         await w.idle()
 
 

@@ -22,7 +22,7 @@ from fairq.gateway.openai.errors import error_event, waiting_comment
 from fairq.gateway.openai.peek import Peeked
 from fairq.gateway.openai.rewrite import rewrite
 from fairq.gateway.relay import Relay
-from fairq.gateway.replies import SENTENCES, STREAM, error_reply, named
+from fairq.gateway.replies import SENTENCES, STREAM, error_reply, is_event_stream, named, passed_back
 from fairq.gateway.waiting import Comments
 
 if TYPE_CHECKING:
@@ -32,10 +32,6 @@ Fields = list[tuple[bytes, bytes]]
 
 TRY_ELSEWHERE = frozenset({502, 503, 504})  # what a proxy or a starting engine says before it did any work
 FAILED = {"connect": Outcome.FAILED_CONNECT, "timeout": Outcome.FAILED_TIMEOUT}
-REPLACED = frozenset(  # of a response: an upstream may be a fairq too
-    {b"x-request-id", b"server", b"x-fairq-outcome", b"x-fairq-queue-ms", b"x-fairq-upstream"}
-)
-REPLACED_IN_STREAMS = REPLACED | {name for name, _ in STREAM}
 
 
 class Call:
@@ -139,7 +135,7 @@ class Call:
         self._status = status
         if status >= 300:  # redirects are not followed
             self._outcome = Outcome.FAILED_UPSTREAM
-        streams = _is_event_stream(headers)
+        streams = is_event_stream(headers)
         self._relay = Relay(self.request.choices, streams, self._asks_usage)
         if self._exchange.started:  # waiting comments went out
             if not streams:
@@ -147,9 +143,7 @@ class Call:
                 self._fail(Outcome.FAILED_UPSTREAM, f"the upstream answered {status}")
             return
         self._is_stream = streams
-        fields = forwardable(headers, REPLACED_IN_STREAMS if streams else REPLACED) + self._our_headers()
-        if streams:
-            fields += STREAM
+        fields = passed_back(headers, streams) + self._our_headers()
         if self._outcome is not Outcome.COMPLETED:
             fields.append(named(self._outcome))
         # A stream is never of a fixed length: an error event may have to follow what there is of it.
@@ -320,7 +314,3 @@ class Call:
         if self._peeked is not None and self._peeked.stream:
             outputs = 0  # left before its first byte
         return Usage(inputs, outputs, 0, Source.COUNTED)
-
-
-def _is_event_stream(headers: Fields) -> bool:
-    return any(name == b"content-type" and value.lower().startswith(b"text/event-stream") for name, value in headers)

@@ -41,12 +41,11 @@ def request_id(exchange: Exchange) -> str:
 class Intake:
     """Of one request. Ends with a `Call` in a pool's queue, or with a refusal that is answered and recorded."""
 
-    __slots__ = ("_exchange", "_extra", "_gateway", "_id", "_tenant", "_wait", "arrival")
+    __slots__ = ("_exchange", "_extra", "_gateway", "_id", "_tenant", "_wait")
 
     def __init__(self, gateway: "Gateway", exchange: Exchange, extra: Endpoint | None) -> None:
         """`extra`: the configured endpoint, None for a built-in one."""
         self._gateway, self._exchange, self._extra = gateway, exchange, extra
-        self.arrival = time.monotonic_ns()
         self._id = request_id(exchange)
         self._tenant = ""
         self._wait = 0
@@ -158,13 +157,14 @@ class Intake:
     def _describe(self, peeked: Peeked | None, size: int) -> Request:
         gateway, extra = self._gateway, self._extra
         units = extra.units if extra is not None and extra.cost == "fixed" else None
-        expires = max(self.arrival + self._wait, time.monotonic_ns() + SHORTEST_WAIT)
+        arrival = time.monotonic_ns()  # the body is whole: what came before was no wait in a queue
+        expires = arrival + max(self._wait, SHORTEST_WAIT)
         if peeked is None:
             return Request(
                 id=self._id,
                 flow=self._tenant,
                 seq=gateway.next_arrival(),
-                arrival=self.arrival,
+                arrival=arrival,
                 size=units,
                 expires=expires,
             )
@@ -173,7 +173,7 @@ class Intake:
             id=self._id,
             flow=self._tenant,
             seq=gateway.next_arrival(),
-            arrival=self.arrival,
+            arrival=arrival,
             size=units,
             model=model,
             adapter=model if model in gateway.config.cost.multipliers.adapters else "",

@@ -1,7 +1,7 @@
-"""What fairq answers itself: refusals and failures in OpenAI's envelope, with the headers their outcome asks for."""
+"""What clients get: what fairq says itself, in OpenAI's envelope, and the headers of what it passes back."""
 
 from fairq.core.lifecycle import Outcome
-from fairq.gateway.http1.headers import Headers
+from fairq.gateway.http1.headers import Headers, forwardable
 from fairq.gateway.openai.errors import error_body
 
 SENTENCES: dict[Outcome, str] = {
@@ -21,6 +21,23 @@ KINDS |= {408: "timeout_error", 413: "invalid_request_error", 429: "rate_limit_e
 
 STREAM = [(b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
 """Headers of every event stream: proxies must not hold it back."""
+
+
+REPLACED = frozenset(  # of an upstream's response; it may be a fairq too
+    {b"x-request-id", b"server", b"x-fairq-outcome", b"x-fairq-queue-ms", b"x-fairq-upstream"}
+)
+REPLACED_IN_STREAMS = REPLACED | {name for name, _ in STREAM}
+
+
+def is_event_stream(headers: Headers) -> bool:
+    return any(name == b"content-type" and value.lower().startswith(b"text/event-stream") for name, value in headers)
+
+
+def passed_back(headers: Headers, streams: bool) -> list[tuple[bytes, bytes]]:
+    """What a client gets of an upstream's headers, and what every stream has."""
+    if streams:
+        return forwardable(headers, REPLACED_IN_STREAMS) + STREAM
+    return forwardable(headers, REPLACED)
 
 
 def named(outcome: Outcome) -> tuple[bytes, bytes]:
