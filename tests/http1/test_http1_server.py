@@ -306,6 +306,20 @@ def test_streams_are_chunked_on_http_1_1(serve: Callable[..., None]) -> None:
     serve(talk, streamer)
 
 
+def test_a_stream_may_end_its_connection(serve: Callable[..., None]) -> None:
+    def app(exchange: Exchange) -> None:
+        exchange.start(200, [])
+        exchange.write(b"data: failed")
+        exchange.finish(close=True)
+
+    async def talk(server: Server, wire: Wire) -> None:
+        wire.send(GET + GET)
+        assert (await wire.response())[2] == b"data: failed"
+        assert await wire.rest() == b""
+
+    serve(talk, app)
+
+
 def test_streams_end_with_the_connection_on_http_1_0(serve: Callable[..., None]) -> None:
     async def talk(server: Server, wire: Wire) -> None:
         wire.send(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
