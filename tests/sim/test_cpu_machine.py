@@ -141,3 +141,9 @@ def test_with_sleep_switches_and_processors_every_task_gets_exactly_its_work(
             assert (
                 by_task(result, "waiting")[str(n)] == by_task(result, "turnaround")[str(n)] - sum(bursts[::2]) - slept
             )
+
+
+def test_a_weight_can_change_before_its_task_has_come() -> None:
+    tasks = [job("A", 0, 40), job("B", 10, 40)]
+    line = ticks(simulate("stride", tasks, changes=[{"at": 5, "task": "B", "weight": 3}]))
+    assert line[10:50].count("B") == 30

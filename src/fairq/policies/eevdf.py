@@ -95,17 +95,18 @@ class EEVDF(ClientPolicy):
 
     def charged(self, flow: str, amount: int) -> None:
         self.service += amount
-        self.v[flow] += self.normalized(flow, amount)
-        if self.v[flow] >= self.due[flow]:
+        self.v[flow] = v = self.v[flow] + self.normalized(flow, amount)
+        if v >= self.due[flow]:
             self.ask(flow, self.asked[flow])
 
     def ask(self, flow: str, ticks: Number) -> None:
         """A request begins."""
-        self.begun[flow] = self.v[flow]
-        self.due[flow] = self.v[flow] + quotient(ticks, self.weight(flow))
+        self.begun[flow] = v = self.v[flow]
+        self.due[flow] = v + quotient(ticks, self.shares.get(flow, 1))
 
     def slice(self, job: Job) -> int:
-        rest = ceil((self.due[job.flow] - self.v[job.flow]) * self.weight(job.flow))
+        flow = job.flow
+        rest = ceil((self.due[flow] - self.v[flow]) * self.shares.get(flow, 1))
         return rest if self.linux and self.parity else min(rest, self.quantum)
 
     def preempts(self, running: Job, now: Time) -> bool:

@@ -5,56 +5,30 @@ arrive and wake; slices end; the policy's timer; then the policy chooses. A job 
 before it runs on.
 """
 
-from heapq import heapify, heappop, heappush
-from itertools import count
-from random import Random
-from typing import Any
+from heapq import heappop
 
 from fairq.core.errors import ConfigError
-from fairq.core.job import Flow, Job
 from fairq.core.policy import Cause, Pick, Policy, Stop
 from fairq.locks import Hold
-from fairq.sim.cpu.live import Live, Source
-from fairq.sim.cpu.locking import Locking
+from fairq.sim.cpu.jobs import RELEASE, Jobs
+from fairq.sim.cpu.live import Live
 from fairq.sim.cpu.processor import NEVER, Processor, Processors
 from fairq.sim.cpu.scenario import CpuScenario
 from fairq.sim.trace import Tape
 
-ABORT, CHANGE, RELEASE, WAKE = range(4)  # what happens first at one moment
 
-
-class Machine:
+class Machine(Jobs):
     """Runs `policy`, which is bound to its layer. `tape` records; with `ticks` every tick is a moment."""
 
     def __init__(self, scenario: CpuScenario, policy: Policy, tape: Tape | None = None, ticks: bool = False) -> None:
-        self.scenario, self.policy, self.tape, self.ticks = scenario, policy, tape, ticks
-        self.drive = tape or policy
-        self.now = 0
-        self.end = scenario.end()
-        self.cpus = [Processor() for _ in range(scenario.cpus)]
+        super().__init__(scenario, policy, tape)
+        self.ticks = ticks
         self.view = Processors(self.cpus)
-        self.sources = [
-            Source(index, task, Random(f"{scenario.seed} {task.id}") if task.max_gap else None)
-            for index, task in enumerate(scenario.tasks)
-        ]
-        self.by_id: dict[str, Live] = {}  # the jobs that have arrived and not ended
-        self.lives: list[Live] = []  # all jobs, in order of release
-        self.counter, self.seq = count(), count()
-        self.events: list[tuple[int, int, int, Any]] = []
-        self.locks: Locking | None = None
-        if any(task.locks for task in scenario.tasks):
-            self.locks = Locking(policy, self.sources, scenario.cpus, self._wake, self._priority_changed)
-        self.deadlock: tuple[int, list[Hold]] | None = None  # the first one: when, and who waits for whom
+        self.most, self.switch_cost = scenario.max_steps, scenario.switch_cost
+        self.attempts_cost = scenario.lock_attempt == "tick"
         self.moments = self.switches = 0
-        self.most, self.switch_cost, self.aborts = scenario.max_steps, scenario.switch_cost, scenario.on_miss == "abort"
-        self.notes: dict[str, list[str]] = {}
-        self.charges = tape is not None or type(policy).charge is not Policy.charge
+        self.deadlock: tuple[int, list[Hold]] | None = None  # the first one: when, and who waits for whom
         self.changes = type(policy).next_change is not Policy.next_change
-        for source in self.sources:
-            self.events.append((next(source.releases), RELEASE, source.index, source))
-        for change in scenario.changes:
-            self.events.append((change.at, CHANGE, next(self.counter), Flow(id=change.task, weight=change.weight)))
-        heapify(self.events)
 
     # The loop
     def run(self) -> None:
@@ -112,114 +86,6 @@ class Machine:
             if self.moments > self.most:
                 rule = f"the run is not over at t = {now}; raise it, or ask for less"
                 raise ConfigError("max_steps", self.most, rule)
-
-    def _charge(self, cpu: Processor, live: Live, now: int) -> None:
-        """For what ran since the last moment."""
-        ran = now - cpu.since
-        if live.first_run is None:
-            live.first_run = cpu.since
-        live.done += ran
-        cpu.since = now
-        if self.charges:
-            self.drive.charge(live.job, ran, now)
-
-    def _reach(self, cpu: Processor, live: Live) -> None:
-        """The job is at a mark: it lets go of locks, sleeps, or ends."""
-        source, now = live.source, self.now
-        if self.locks:
-            for resource in source.lets_go.get(live.done, ()):
-                self.locks.release(live, resource)
-        if live.done == source.work:
-            if self.tape:
-                self._note("finished", live)
-            live.completion = now
-            self._stop(cpu, live, Stop.FINISHED)
-            self._over(live)
-            return
-        live.mark += 1
-        live.goal = source.marks[live.mark]
-        live.asked = 0
-        if sleep := source.sleeps.get(live.done):
-            self._note("slept", live)
-            live.slept += sleep
-            live.leaves(now, now + sleep)
-            self._stop(cpu, live, Stop.BLOCKED)
-            heappush(self.events, (now + sleep, WAKE, next(self.counter), live))
-        else:
-            cpu.due = now + live.goal - live.done
-            cpu.next = min(cpu.due, cpu.end)
-
-    def _over(self, live: Live) -> None:
-        """A job is gone; the next one of its task may begin."""
-        del self.by_id[live.id]
-        if self.locks:
-            self.locks.leave(live)
-        source = live.source
-        source.current = None
-        if source.backlog:
-            self._admit(source.backlog.popleft())
-
-    # What comes from outside
-    def _happen(self, kind: int, what: Any) -> None:
-        if kind == CHANGE:
-            self.drive.flow_changed(what, self.now)
-        elif what.completion is None and not what.aborted:
-            if kind == WAKE:
-                self._wake(what)
-            else:
-                self._abort(what)
-
-    def _release(self, source: Source) -> None:
-        if not source.count:
-            self.drive.flow_changed(source.flow, self.now)
-        live = Live(source, self.now)
-        self.lives.append(live)
-        for at in source.releases:
-            if self.end is None or at < self.end:
-                heappush(self.events, (at, RELEASE, source.index, source))
-            break
-        if self.aborts and live.deadline is not None:
-            heappush(self.events, (live.deadline, ABORT, next(self.counter), live))
-        if source.current is not None:
-            source.backlog.append(live)
-        else:
-            self._admit(live)
-
-    def _admit(self, live: Live) -> None:
-        live.source.current = live
-        self.by_id[live.id] = live
-        if self.tape:
-            self._note("arrived", live)
-        job = live.burst(next(self.seq))
-        if self.locks:
-            self.locks.join(live)
-        live.waits = True
-        self.drive.arrive(job, self.now, Cause.NEW)
-
-    def _wake(self, live: Live) -> None:
-        self._note("woken", live)
-        assert live.away
-        live.away[-1] = (live.away[-1][0], self.now)
-        live.waits = True
-        self.drive.arrive(live.burst(next(self.seq)), self.now, Cause.WOKEN)
-
-    def _abort(self, live: Live) -> None:
-        self._note("aborted", live)
-        live.aborted = True
-        if live.id not in self.by_id:
-            live.source.backlog.remove(live)
-            return
-        cpu = next((cpu for cpu in self.cpus if cpu.live is live), None)
-        if cpu:
-            self._stop(cpu, live, Stop.FINISHED)
-        elif live.waits:
-            self.drive.cancel(live.job, self.now)
-        else:
-            self.drive.stop(live.job, self.now, Stop.FINISHED)
-        self._over(live)
-
-    def _priority_changed(self, job: Job) -> None:
-        self.drive.priority_changed(job, self.now)
 
     # Choosing
     def _dispatch_alone(self, now: int) -> None:
@@ -303,10 +169,6 @@ class Machine:
         cpu.vacated, live.waits = live, True
         self.drive.arrive(live.job, self.now, Cause.PREEMPTED)
 
-    def _stop(self, cpu: Processor, live: Live, reason: Stop, on: str = "") -> None:
-        cpu.close(self.now)
-        self.drive.stop(live.job, self.now, reason, on)
-
     def _is_refused(self, cpu: Processor, live: Live) -> bool:
         """Does the job ask for a lock and not get it? Then it waits, and its processor is free again."""
         assert self.locks
@@ -319,16 +181,12 @@ class Machine:
         if circle and self.deadlock is None:
             self.deadlock = (self.now, circle)
         self._stop(cpu, live, Stop.BLOCKED, holder.source.task.id)
-        if self.scenario.lock_attempt == "tick":
+        if self.attempts_cost:
             cpu.lose(self.now)
         self.locks.tell()
         return True
 
     # Recording
-    def _note(self, what: str, live: Live) -> None:
-        if self.tape is not None:
-            self.notes.setdefault(what, []).append(live.id)
-
     def _record(self, ran: list[Live | None]) -> None:
         """A step: what ran in the interval that ends now, what happened then, how things stand before the choice."""
         if self.tape:
