@@ -132,6 +132,20 @@ def test_free_leaving_would_be_unfair(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @run
+async def test_several_tokens_in_an_event_are_several() -> None:
+    """B-2: an engine that speculates sends four tokens at a time, as streams that ran to their end have shown. Who
+    leaves after six events has had 24."""
+    async with world(TRUSTING + "cost: {alpha: 0, beta: 1, default_output: 40}", pool="settlement: forward") as w:
+        w.upstream.default = lambda seen: stream(10, counts=usage(5, 40))
+        for _ in range(3):
+            await read_some(w, "H", LENGTH)
+        w.upstream.default = lambda seen: [*stream(10)[:7], Hang()]
+        assert await read_some(w, "E", 6) == 6
+        await w.idle()
+        assert w.ended[-1].usage == Usage(w.dispatched[-1].input_tokens, 24, 0, COUNTED)
+
+
+@run
 async def test_leaving_without_a_stream_is_not_free_either() -> None:
     """B-2: how far the engine got is not known, so the estimate stands."""
     async with world("cost: {alpha: 0, beta: 1, default_output: 40}") as w:

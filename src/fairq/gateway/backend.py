@@ -13,6 +13,7 @@ from fairq.gateway.health import Health
 from fairq.gateway.http1.client import Transfer, Upstream
 from fairq.gateway.http1.failure import Failure
 from fairq.gateway.http1.framing import Framing
+from fairq.gateway.relay import Pace
 from fairq.gateway.tenants import not_forwarded
 from fairq.gateway.waiting import CallLater, Timer
 
@@ -100,6 +101,7 @@ class Backend:
         self.credential: list[tuple[bytes, bytes]] = []
         if upstream.credential is not None:
             self.credential = [(b"authorization", b"Bearer " + upstream.credential.get_secret_value().encode())]
+        self.pace = Pace()
         self.health = Health(upstream.health, changed, self._probe_soon, may_leave)
         self._listed_at = -LIST_EVERY
         self._probe: Get | None = None

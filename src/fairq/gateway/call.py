@@ -136,7 +136,7 @@ class Call:
         if status >= 300:  # redirects are not followed
             self._outcome = Outcome.FAILED_UPSTREAM
         streams = is_event_stream(headers)
-        self._relay = Relay(self.request.choices, streams, self._asks_usage)
+        self._relay = Relay(self.request.choices, streams, self._asks_usage, backend.pace)
         if self._exchange.started:  # waiting comments went out
             if not streams:
                 self._drop_transfer()
