@@ -1,10 +1,11 @@
 """The ready list that job policies share: every waiting job has a rank of its own (JobPolicy)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from fairq.core.errors import check
 from fairq.core.job import Job
+from fairq.core.memory import pack, unpack
 from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Pick, Policy, Stop, Time, View, Why
 from fairq.core.ranking import Ranking
 
@@ -13,10 +14,11 @@ class JobPolicy(Policy):
     """The waiting job of least (rank, seq, id) goes first, whoever's it is. O(log n) for each call, n waiting jobs.
 
     A subclass says `rank(job)` and `why`. With `preemptive` a waiting job takes the place of a running one of higher
-    rank. What it remembers of a job beyond its wait it drops in `gone`.
+    rank. What it remembers of a job beyond its wait it drops in `gone`; `memory` names the attributes that hold it.
     """
 
     preemptive: bool = False
+    memory: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
@@ -107,10 +109,12 @@ class JobPolicy(Policy):
 
     # State
     def state(self) -> dict[str, Any]:
-        return {"waiting": list(self.jobs), "closed": sorted(self.closed)}
+        kept = {name: pack(getattr(self, name)) for name in self.memory}
+        return {"waiting": list(self.jobs), "closed": sorted(self.closed), **kept}
 
     def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
-        """Subclasses restore what their ranks are made of first, then call this."""
+        for name in self.memory:
+            setattr(self, name, unpack(state[name]))
         self.closed = set(state["closed"])
         for id_ in state["waiting"]:
             self.jobs[id_] = jobs[id_]

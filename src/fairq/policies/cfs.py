@@ -22,7 +22,7 @@ from typing import Any
 
 from fairq.core.clients import ClientPolicy
 from fairq.core.job import Job
-from fairq.core.number import Number, of_json, quotient, to_json
+from fairq.core.number import Number, quotient, to_json
 from fairq.core.policy import Cause, Need, Param, Time, Unit, Why
 
 
@@ -30,6 +30,7 @@ class CFS(ClientPolicy):
     name = "cfs"
     unit = Unit.NORMALIZED
     needs = frozenset({Need.PREEMPTION})
+    memory = ("vruntime", "min_vruntime", "came")
     params = (
         Param(name="latency", default=6, low=1, text="param.cfs.latency"),
         Param(name="granularity", default=Fraction(3, 4), low=0, text="param.cfs.granularity"),
@@ -104,15 +105,3 @@ class CFS(ClientPolicy):
     def show(self) -> Mapping[str, Any]:
         vruntime = {flow: to_json(self.vruntime[flow]) for flow in sorted(self.here)}
         return {"vruntime": vruntime, "min_vruntime": to_json(self.min_vruntime)}
-
-    def state(self) -> dict[str, Any]:
-        return super().state() | {
-            "vruntime": {flow: to_json(value) for flow, value in self.vruntime.items()},
-            "min_vruntime": to_json(self.min_vruntime),
-            "came": sorted(self.came),
-        }
-
-    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
-        self.vruntime = {flow: of_json(value) for flow, value in state["vruntime"].items()}
-        self.min_vruntime, self.came = of_json(state["min_vruntime"]), set(state["came"])
-        super().restore(state, jobs)

@@ -30,7 +30,7 @@ from typing import Any
 from fairq.core.clients import ClientPolicy
 from fairq.core.eligible import Eligible
 from fairq.core.job import Job
-from fairq.core.number import TAG_BITS, Number, of_json, quotient, to_json
+from fairq.core.number import TAG_BITS, Number, quotient, to_json
 from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Need, Param, Pick, Time, Unit, View, Why
 
 UNTOLD = Why("earliest-eligible")
@@ -40,6 +40,7 @@ class EEVDF(ClientPolicy):
     name = "eevdf"
     unit = Unit.NORMALIZED
     needs = frozenset({Need.PREEMPTION})
+    memory = ("v", "begun", "due", "asked", "owed", "service", "resting", "came")
     params = (
         Param(name="form", default="linux", choices=("linux", "1995"), text="param.eevdf.form"),
         Param(name="request", default=3, low=1, text="param.eevdf.request"),
@@ -178,23 +179,6 @@ class EEVDF(ClientPolicy):
             "deadline": {flow: to_json(self.due[flow]) for flow in here},
             "lag": {flow: to_json(self.lag(flow)) for flow in here},
         }
-
-    def state(self) -> dict[str, Any]:
-        tags = {"v": self.v, "begun": self.begun, "due": self.due, "owed": self.owed}
-        return super().state() | {
-            **{name: {flow: to_json(tag) for flow, tag in of.items()} for name, of in tags.items()},
-            "asked": dict(self.asked),
-            "service": to_json(self.service),
-            "resting": to_json(self.resting),
-            "came": sorted(self.came),
-        }
-
-    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
-        for name in ("v", "begun", "due", "owed"):
-            setattr(self, name, {flow: of_json(tag) for flow, tag in state[name].items()})
-        self.asked, self.came = dict(state["asked"]), set(state["came"])
-        self.service, self.resting = of_json(state["service"]), of_json(state["resting"])
-        super().restore(state, jobs)
 
 
 def on_grid(value: Number) -> Number:

@@ -16,15 +16,16 @@ from itertools import accumulate
 from math import lcm
 from typing import Any
 
+from fairq.core.clients import ClientPolicy
 from fairq.core.job import Job
 from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Need, Param, Pick, Policy, Stop, Time, Unit, View, Why
-from fairq.core.queues import ONE, FlowPolicy
 
 
-class Lottery(FlowPolicy):
+class Lottery(ClientPolicy):
     name = "lottery"
     unit = Unit.NORMALIZED
     needs = frozenset({Need.RANDOM})
+    memory = ("draws", "lent", "used", "inflated")
     params = (
         Param(name="quantum", default=1, low=1, text="param.lottery.quantum"),
         Param(name="transfer", default=True, text="param.lottery.transfer"),
@@ -62,7 +63,7 @@ class Lottery(FlowPolicy):
         return sum((self.worth(holder) for holder in holders), Fraction(0))
 
     def worth(self, flow: str) -> Fraction:
-        return Fraction(*self.weights.get(flow, ONE)) * self.inflated.get(flow, 1)
+        return Fraction(self.weight(flow)) * self.inflated.get(flow, 1)
 
     def slice(self, job: Job) -> int:
         return self.quantum
@@ -88,6 +89,7 @@ class Lottery(FlowPolicy):
                 self.inflated[job.flow] = Fraction(self.quantum, used)
             if self.transfer and on:
                 self.lent[job.flow] = on
+        super().stop(job, now, reason, on)
 
     def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
         self.lent.pop(job.flow, None)
@@ -104,16 +106,3 @@ class Lottery(FlowPolicy):
 
     def show(self) -> Mapping[str, Any]:
         return {"tickets": {flow: str(self.tickets(flow)) for flow in sorted(self.ranking)}}
-
-    def state(self) -> dict[str, Any]:
-        return super().state() | {
-            "draws": self.draws,
-            "lent": dict(self.lent),
-            "used": dict(self.used),
-            "inflated": {flow: str(by) for flow, by in self.inflated.items()},
-        }
-
-    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
-        self.draws, self.lent, self.used = state["draws"], dict(state["lent"]), dict(state["used"])
-        self.inflated = {flow: Fraction(by) for flow, by in state["inflated"].items()}
-        super().restore(state, jobs)

@@ -29,6 +29,7 @@ class MLFQ(JobPolicy):
     name = "mlfq"
     unit = Unit.PRIORITY
     needs = frozenset({Need.PREEMPTION})
+    memory = ("level", "used", "turn", "rises", "turns", "boosts_at", "boosted")
     params = (
         Param(name="levels", default=3, low=1, high=64, text="param.mlfq.levels"),
         Param(name="quantum", default="1/2/4", text="param.mlfq.quantum"),
@@ -146,23 +147,3 @@ class MLFQ(JobPolicy):
 
     def show(self) -> Mapping[str, Any]:
         return {"level": dict(self.level), "used": {id_: allotment for id_, (_, allotment) in self.used.items()}}
-
-    def state(self) -> dict[str, Any]:
-        return super().state() | {
-            "level": dict(self.level),
-            "used": {id_: list(used) for id_, used in self.used.items()},
-            "turn": dict(self.turn),
-            "rises": dict(self.rises),
-            "turns": self.turns,
-            "boosts_at": self.boosts_at,
-            "boosted": sorted(self.boosted),
-        }
-
-    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
-        self.level, self.turn = dict(state["level"]), dict(state["turn"])
-        self.used = {id_: (quantum, allotment) for id_, (quantum, allotment) in state["used"].items()}
-        self.turns, self.boosts_at = state["turns"], state["boosts_at"]
-        self.boosted = set(state["boosted"])
-        for id_, at in state["rises"].items():
-            self.rises.put(id_, at)
-        super().restore(state, jobs)

@@ -28,6 +28,7 @@ class Priority(JobPolicy):
     name = "priority"
     unit = Unit.PRIORITY
     needs = frozenset({Need.PREEMPTION})
+    memory = ("priority", "raised", "steps", "turn", "used", "turns")
     params: ClassVar[tuple[Param, ...]] = (
         Param(name="preemptive", default=True, text="param.priority.preemptive"),
         Param(name="quantum", default=1, low=0, text="param.priority.quantum"),
@@ -124,20 +125,3 @@ class Priority(JobPolicy):
 
     def show(self) -> Mapping[str, Any]:
         return {"priority": {id_: own + self.raised.get(id_, 0) for id_, own in self.priority.items()}}
-
-    def state(self) -> dict[str, Any]:
-        return super().state() | {
-            "priority": dict(self.priority),
-            "raised": dict(self.raised),
-            "steps": dict(self.steps),
-            "turn": dict(self.turn),
-            "used": dict(self.used),
-            "turns": self.turns,
-        }
-
-    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
-        self.priority, self.raised = dict(state["priority"]), dict(state["raised"])
-        self.turn, self.used, self.turns = dict(state["turn"]), dict(state["used"]), state["turns"]
-        for id_, at in state["steps"].items():
-            self.steps.put(id_, at)
-        super().restore(state, jobs)

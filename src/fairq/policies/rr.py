@@ -24,6 +24,7 @@ class RR(JobPolicy):
     name = "rr"
     unit = Unit.SERVICE
     needs = frozenset({Need.PREEMPTION})
+    memory = ("queued", "turns")
     params = (
         Param(name="quantum", default=1, low=1, text="param.rr.quantum"),
         Param(name="expired_first", default=False, text="param.rr.expired-first"),
@@ -57,11 +58,3 @@ class RR(JobPolicy):
 
     def show(self) -> Mapping[str, Any]:
         return {"queue": sorted(self.queued, key=self.queued.__getitem__)}
-
-    def state(self) -> dict[str, Any]:
-        return super().state() | {"queued": {id_: list(at) for id_, at in self.queued.items()}, "turns": self.turns}
-
-    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
-        self.queued = {id_: (at, later, turn) for id_, (at, later, turn) in state["queued"].items()}
-        self.turns = state["turns"]
-        super().restore(state, jobs)

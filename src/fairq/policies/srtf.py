@@ -24,6 +24,7 @@ class SRTF(JobPolicy):
     name = "srtf"
     unit = Unit.COMPLETION
     needs = frozenset({Need.SIZE, Need.PREEMPTION})
+    memory = ("left",)
     preemptive = True
 
     def __init__(self, **given: object) -> None:
@@ -49,10 +50,3 @@ class SRTF(JobPolicy):
 
     def show(self) -> Mapping[str, Any]:
         return {"remaining": dict(self.left)}
-
-    def state(self) -> dict[str, Any]:
-        return super().state() | {"left": dict(self.left)}
-
-    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
-        self.left = dict(state["left"])
-        super().restore(state, jobs)

@@ -21,13 +21,14 @@ from typing import Any
 
 from fairq.core.clients import ClientPolicy
 from fairq.core.job import Job
-from fairq.core.number import Number, of_json, quotient, to_json
+from fairq.core.number import Number, quotient, to_json
 from fairq.core.policy import Cause, Param, Unit, Why
 
 
 class Stride(ClientPolicy):
     name = "stride"
     unit = Unit.NORMALIZED
+    memory = ("passes", "remain", "global_pass")
     params = (
         Param(name="quantum", default=1, low=1, text="param.stride.quantum"),
         Param(name="initial", default="stride", choices=("stride", "zero"), text="param.stride.initial"),
@@ -76,16 +77,3 @@ class Stride(ClientPolicy):
     def show(self) -> Mapping[str, Any]:
         passes = {flow: to_json(pass_) for flow, pass_ in sorted(self.passes.items())}
         return {"pass": passes, "global_pass": to_json(self.global_pass)}
-
-    def state(self) -> dict[str, Any]:
-        return super().state() | {
-            "passes": {flow: to_json(pass_) for flow, pass_ in self.passes.items()},
-            "remain": {flow: to_json(remain) for flow, remain in self.remain.items()},
-            "global_pass": to_json(self.global_pass),
-        }
-
-    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
-        self.passes = {flow: of_json(pass_) for flow, pass_ in state["passes"].items()}
-        self.remain = {flow: of_json(remain) for flow, remain in state["remain"].items()}
-        self.global_pass = of_json(state["global_pass"])
-        super().restore(state, jobs)
