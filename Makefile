@@ -34,7 +34,7 @@ lint: setup
 	$(BIN)/mypy
 
 test: lint       ## ruff, mypy --strict and every test but the slow ones
-	$(BIN)/python -m pytest -q -m 'not slow'
+	$(BIN)/python -m pytest -q -m 'not slow' -n 2 --dist loadfile
 
 test-slow: setup ## the long runs: more requests, more random bytes, deeper exploration
 	$(BIN)/python -m pytest -q -m slow
