@@ -23,7 +23,7 @@ pytestmark = pytest.mark.engine
 
 MODEL = "fairq-tiny"
 ARENA = Path(__file__).parents[2] / "data" / "vtc_real_trace.csv"
-TRACED = 60  # requests of it
+TRACED = 45  # requests of it
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +156,7 @@ def test_the_engine_never_queues_and_its_usage_is_the_ledgers(llama: LlamaServer
             busy.add(llama.busy_slots())
             deferred.add(llama.metric("requests_deferred"))
             waited.add(gauge(gateway, "fairq_queue_requests") > 0)
+            time.sleep(0.02)  # the engine has its work to do
 
     with ThreadPoolExecutor(1) as pool:
         watching = pool.submit(watch)
@@ -198,9 +199,9 @@ def test_the_record_of_all_this_is_clean_replays_and_explains(ledger: Path) -> N
     assert "finish reason length" in story
 
 
-@pytest.mark.parametrize(("policy", "fair"), [("sfq", True), ("fcfs", False)])
+@pytest.mark.parametrize(("policy", "fair", "requests"), [("sfq", True, 150), ("fcfs", False, 60)])
 def test_weights_three_to_one_are_tokens_three_to_one(
-    llama: LlamaServer, tmp_path: Path, policy: str, fair: bool
+    llama: LlamaServer, tmp_path: Path, policy: str, fair: bool, requests: int
 ) -> None:
     """Both always have requests waiting, and answers of 10 to 70 tokens. First come, first served is even instead."""
     config = {
@@ -222,9 +223,9 @@ def test_weights_three_to_one_are_tokens_three_to_one(
     }
     rows = ["arrival_s,client,input_tokens,output_tokens"]
     rows += ["0,opener,1,200"] * llama.slots
-    for number in range(150):
+    for number in range(requests):
         rows.append(f"0,three,5,{10 + number * 37 % 61}")
-        if number < 75:
+        if number < requests / 2:
             rows.append(f"0,one,5,{10 + number * 23 % 61}")
     trace = tmp_path / "mine.csv"
     trace.write_text("\n".join(rows))
@@ -239,7 +240,7 @@ def test_weights_three_to_one_are_tokens_three_to_one(
     [pair] = [pair for pair in audited["pairs"] if set(pair["tenants"]) == {"one", "three"}]
     normalized = dict(zip(pair["tenants"], pair["actual"], strict=True))
     one, three = normalized["one"], 3 * normalized["three"]
-    assert one > 1000
+    assert one > 600
     if fair:
         assert 2.7 <= three / one <= 3.3
     else:
