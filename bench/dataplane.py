@@ -8,7 +8,6 @@ after; rounds are interleaved, so that a noisy neighbour meets all alike; the me
 """
 
 import argparse
-import os
 import signal
 import socket
 import subprocess
@@ -24,8 +23,6 @@ import uvloop
 from bench.client import Run
 from bench.echo import CHUNKS
 from bench.peers import Peer, free_port, peers, workplace
-
-TICK = 1e6 / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -55,9 +52,12 @@ def fairq(port: int, upstream: int, folder: Path) -> list[str]:
 
 
 def cpu_of(pid: int) -> float:
-    """CPU time of a process in us, its children left out (fairq's console is another process, as is nginx's master)."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) * TICK
+    """Time on a CPU of a process and its threads, us; its children are left out (fairq's console, nginx's master).
+
+    From the scheduler's own books: the user and system times of /proc/PID/stat are sampled by ticks.
+    """
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1000
 
 
 def worker_of(process: subprocess.Popen[bytes], name: str) -> int:

@@ -273,7 +273,5 @@ SENT: list[Header] = [
 )
 def test_upstreams_see_neither_keys_nor_tenants_nor_steering(text: str, own_credential: bool, seen: set[bytes]) -> None:
     drop = not_forwarded(parse(text), own_credential=own_credential)
-    refused = {
-        name for name, _ in SENT if b"_" in name and is_alias(name)
-    }  # by the server, at once
+    refused = {name for name, _ in SENT if b"_" in name and is_alias(name)}  # by the server, at once
     assert {name for name, _ in forwardable(SENT, drop)} - refused == seen
