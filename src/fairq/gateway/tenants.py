@@ -189,9 +189,11 @@ def _inside(peer: str, networks: Sequence[ipaddress.IPv4Network | ipaddress.IPv6
 
 
 def not_forwarded(config: Config, *, own_credential: bool) -> frozenset[bytes]:
-    """Client headers that an upstream must not see, for `http1.headers.forwardable` (`x_fairq_tenant` and other
-    spellings that a server might take for one of them are refused with the whole request before). The client's key passes only where the configuration says so and
-    the upstream has no credential of its own."""
+    """Client headers that an upstream must not see, for `http1.headers.forwardable`.
+
+    Other spellings (`x_fairq_tenant`) are refused with the whole request before. The client's key passes only where the
+    configuration says so and the upstream has no credential of its own.
+    """
     allowed = {name.encode() for name in config.security.allow_headers}
     keep_key = config.identity.forward_client_key and not own_credential
     return TENANT_HEADERS | OURS | (STEERING_HEADERS - allowed) | (frozenset() if keep_key else KEY_HEADERS)
