@@ -9,6 +9,7 @@ from fairq.policies.edf import EDF
 from fairq.policies.eevdf import EEVDF
 from fairq.policies.fcfs import FCFS
 from fairq.policies.gps import GPS
+from fairq.policies.hierarchical import Hierarchical
 from fairq.policies.lottery import Lottery
 from fairq.policies.mlfq import MLFQ
 from fairq.policies.priority import Priority
@@ -30,7 +31,7 @@ for _policy in (
     *(FCFS, SJF, SRTF, RR, MLFQ, Priority, EDF, RM),
     *(Lottery, Stride, CFS, EEVDF),
     *(RequestRR, Shortest, SFQ),
-    *(GPS, WFQ, WF2Q, SCFQ, VirtualClock, DRR),
+    *(GPS, WFQ, WF2Q, SCFQ, VirtualClock, DRR, Hierarchical),
     DRF,
 ):
     if _policy.name in POLICIES:

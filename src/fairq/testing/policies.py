@@ -36,7 +36,7 @@ from fairq.core.job import Flow, Job
 from fairq.core.lines import encode
 from fairq.core.policy import ROOMY, Cause, Decision, Layer, Need, Pick, Policy, Stop
 
-FLOWS = ("A", "B", "org/team/ü", "\U0001f407", "A ")
+FLOWS = ("A", "B", "org/team", "org/team/ü", "\U0001f407", "A ")
 SLOTS = 3
 WEIGHTS = (Fraction(1), Fraction(2), Fraction(1, 3), Fraction(1024), Fraction(7, 5))
 

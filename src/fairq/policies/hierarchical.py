@@ -1,0 +1,218 @@
+"""Hierarchical fair queueing (Goyal, Vin, Cheng 1996, section 3; link sharing): a tree of classes, a policy in each.
+
+    tree    a flow `org/team/user` is a child of the class org/team, that of org, and that of the root
+    select  the root's policy picks a child, that child's policy one of its own, down to a flow; its head goes
+    charge  the cost is charged to every class on the way
+
+To the policy of a class each child is one flow, which waits as long as anything below it does. `nodes=sfq/drr` names
+the policies by depth, the last of them for all that is deeper. A class that was given no weight weighs 1; jobs of a
+flow that is a class too are one more child of it, of weight 1.
+
+Unit of fairness: that of each node, among its children. With SFQ everywhere: children of one class that stay
+backlogged differ by at most a largest job of each in normalized service, whatever share of the link the class itself
+gets, for SFQ needs no constant rate; so a class's idle share goes to its siblings first. O(depth) picks for each job.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from msgspec.structs import replace
+
+from fairq.core.errors import UnknownName, check
+from fairq.core.job import Flow, Job
+from fairq.core.policy import ROOMY, Cause, Decision, Layer, Need, Param, Pick, Policy, Time, Unit, View, Why
+from fairq.core.queues import FlowPolicy
+from fairq.policies.drr import DRR
+from fairq.policies.fcfs import FCFS
+from fairq.policies.request_rr import RequestRR
+from fairq.policies.scfq import SCFQ
+from fairq.policies.sfq import SFQ
+
+NODES: dict[str, type[FlowPolicy]] = {policy.name: policy for policy in (SFQ, SCFQ, DRR, RequestRR, FCFS)}
+ROOT = ""
+NOBODY = "\0"  # no flow's name
+ONE = Fraction(1)
+
+Place = tuple[str, str]
+"""A class, and the child of it that is meant. The class of children of `org/team` is `org/team/`."""
+
+
+def way(flow: str) -> list[Place]:
+    """From the root to the flow's own jobs: org/user -> (root, org), (org/, org/user), (org/user/, org/user)."""
+    ends = [at for at, letter in enumerate(flow) if letter == "/"] + [len(flow)]
+    names = [flow[:end] for end in ends]
+    return [*zip([ROOT, *(name + "/" for name in names)], [*names, flow], strict=True)]
+
+
+class Hierarchical(Policy):
+    name = "hierarchical"
+    unit = Unit.NORMALIZED
+    needs = frozenset({Need.SIZE})
+    params = (Param(name="nodes", default="sfq", text="param.hierarchical.nodes"),)
+    keeps_order = True
+    nodes: str
+
+    def __init__(self, **given: object) -> None:
+        super().__init__(**given)
+        for name in (names := self.nodes.split("/")):
+            if name not in NODES:
+                raise UnknownName("hierarchical.nodes", name, NODES)
+        self.kinds = [NODES[name] for name in names]
+        self.classes: dict[str, FlowPolicy] = {}
+        self.weights: dict[str, Fraction] = {}  # of all flows that are known
+        self.users: dict[str, int] = {}  # class -> how many known flows are in it
+        self.jobs: dict[str, Job] = {}
+
+    def bind(self, layer: Layer) -> None:
+        super().bind(layer)
+        self.open_class(ROOT)
+
+    def open_class(self, key: str) -> FlowPolicy:
+        """`key` is met for the first time."""
+        depth = key.count("/")
+        node = self.classes[key] = self.kinds[min(depth, len(self.kinds) - 1)]()
+        node.bind(replace(self.layer, cost=lambda token: self.layer.cost(self.next_of(key, token))))
+        self.users[key] = 0
+        return node
+
+    def next_of(self, key: str, token: Job) -> Job:
+        """Which job is meant by the head of a child: its own, or the one that the child would pick now."""
+        while token.flow + "/" != key:
+            key = token.flow + "/"
+            decision = self.classes[key].select(0, ROOMY)
+            assert isinstance(decision, Pick)
+            token = decision.job
+        return self.jobs[token.id]
+
+    # Events
+    def flow_changed(self, flow: Flow, now: Time) -> None:
+        new = flow.id not in self.weights
+        self.weights[flow.id] = flow.weight
+        for key, child in way(flow.id):
+            node = self.classes.get(key) or self.open_class(key)
+            self.users[key] += new
+            own = child + "/" == key
+            node.flow_changed(Flow(id=child, weight=ONE if own else self.weights.get(child, ONE)), now)
+
+    def forget(self, flow: str) -> None:
+        del self.weights[flow]
+        gone = True  # is nobody known below this place any more?
+        for key, child in reversed(way(flow)):
+            node = self.classes[key]
+            if gone:
+                node.forget(child)
+            elif child == flow:
+                node.flow_changed(Flow(id=child), 0)
+            self.users[key] -= 1
+            gone = not self.users[key] and key != ROOT
+            if gone:
+                del self.classes[key], self.users[key]
+
+    def flow_open(self, flow: str, open_: bool, now: Time) -> None:
+        for key, child in reversed(way(flow)):
+            node = self.classes[key]
+            node.flow_open(child, open_, now)
+            open_ = can_serve(node)
+
+    def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
+        self.jobs[job.id] = job
+        below = None
+        for key, child in reversed(way(job.flow)):
+            node = self.classes[key]
+            if below:
+                node.flow_open(child, can_serve(below), now)
+            node.arrive(replace(job, flow=child), now, cause)
+            below = node
+
+    def cancel(self, job: Job, now: Time) -> None:
+        del self.jobs[job.id]
+        for node, token in self.upwards(job, now):
+            node.cancel(token, now)
+
+    def upwards(self, job: Job, now: Time) -> Iterator[tuple[FlowPolicy, Job]]:
+        """Each class with the token of `job` in it, from the flow to the root. A child that can no longer be served is
+        closed before its class is touched; one that has nothing left is opened afterwards."""
+        below = None
+        for key, child in reversed(way(job.flow)):
+            node = self.classes[key]
+            open_ = below is None or can_serve(below)
+            if not open_:
+                node.flow_open(child, False, now)
+            yield node, replace(job, flow=child)
+            if below and open_:
+                node.flow_open(child, True, now)
+            below = node
+
+    # Decisions
+    def select(self, now: Time, view: View) -> Decision:
+        key, steps = ROOT, []
+        while True:
+            step = self.classes[key].select(now, view)
+            if not isinstance(step, Pick):
+                return step
+            steps.append(step)
+            child = step.job.flow
+            if child + "/" == key:
+                reasons: dict[str, int | str] = {one.job.flow: one.why.code for one in steps[:-1]}
+                return Pick(self.jobs[step.job.id], Why("class-by-class", reasons), steps)
+            key = child + "/"
+
+    def commit(self, decision: Decision, now: Time) -> None:
+        if isinstance(decision, Pick):
+            job = decision.job
+            for (key, child), step in zip(way(job.flow), decision.plan, strict=True):
+                self.classes[key].commit(Pick(replace(job, flow=child), step.why, step.plan), now)
+            del self.jobs[job.id]
+
+    def charge(self, job: Job, amount: int, now: Time) -> None:
+        for node, token in self.upwards(job, now):
+            node.charge(token, amount, now)
+
+    # What shells read
+    def waiting(self) -> int:
+        return self.classes[ROOT].waiting()
+
+    def backlogged(self) -> Sequence[str]:
+        return sorted(key[:-1] for key, node in self.classes.items() if key and node.is_backlogged(key[:-1]))
+
+    def is_backlogged(self, flow: str) -> bool:
+        key, child = way(flow)[-1]
+        return key in self.classes and self.classes[key].is_backlogged(child)
+
+    def contended(self, flow: str) -> bool:
+        return any(key in self.classes and self.classes[key].contended(child) for key, child in way(flow))
+
+    def show(self) -> Mapping[str, Any]:
+        return {"classes": {key or "/": dict(node.show()) for key, node in sorted(self.classes.items())}}
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "flows": {flow: str(weight) for flow, weight in sorted(self.weights.items())},
+            "classes": {key: node.state() for key, node in sorted(self.classes.items())},
+        }
+
+    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
+        for flow, weight in state["flows"].items():
+            self.flow_changed(Flow(id=flow, weight=Fraction(weight)), 0)
+        self.jobs = {id_: jobs[id_] for queue in state["classes"][ROOT]["queues"].values() for id_ in queue}
+        for key in sorted(self.classes, key=lambda key: key.count("/"), reverse=True):  # a class asks those below it
+            queues = state["classes"][key]["queues"]
+            tokens = {id_: replace(self.jobs[id_], flow=child) for child, queue in queues.items() for id_ in queue}
+            self.classes[key].restore(state["classes"][key], tokens)
+
+    def validate(self) -> None:
+        for node in self.classes.values():
+            node.validate()
+            for child, queue in node.queues.items():
+                below = self.classes.get(child + "/")
+                if below is not None and below is not node:
+                    check(
+                        len(queue) == below.waiting(), f"{child} has {below.waiting()} jobs, {len(queue)} are counted"
+                    )
+                    check(can_serve(below) == node.is_backlogged(child), f"{child} is wrongly open or closed")
+
+
+def can_serve(node: FlowPolicy) -> bool:
+    """Is it worth asking? A class with jobs of closed flows only is closed as well; one without any is open."""
+    return not node.waiting() or node.contended(NOBODY)
