@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 import socket
 import sys
@@ -25,6 +26,7 @@ from fairq.gateway.gateway import Gateway
 from fairq.gateway.log import RequestLog
 from fairq.gateway.recording import Recorder
 
+DESCRIPTORS = 1 << 16
 LONGEST_SOCKET_PATH = 100  # bytes; Linux takes 107
 SIMULATED_SERVERS = 2
 SIMULATED_SLOTS = 8  # of each: few enough that a laptop's load fills them
@@ -103,6 +105,7 @@ class Serving:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stopping.set)
         loop.add_signal_handler(signal.SIGHUP, self._on_hangup)
+        _allow_descriptors()
         if not self.config.pools:
             await self._start_engines()
         log = RequestLog(self.config.log)
@@ -224,6 +227,14 @@ class Serving:
         lines += ["Try:", f"  curl {api}/v1/chat/completions -H 'content-type: application/json' -d '{body}'"]
         lines.append(f"  fairq audit {config.ledger.dir}")
         print("\n".join(lines), flush=True)  # noqa: T201
+
+
+def _allow_descriptors() -> None:
+    """Two for each request under way; the usual soft limit of 1,024 is soon reached, and raising it is free."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY or soft < hard:
+        wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DESCRIPTORS, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
 
 
 def _socket_path(ledger: Path, fallback: Path) -> Path:
