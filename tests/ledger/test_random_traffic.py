@@ -29,7 +29,9 @@ def recorded(folder: Path, traffic: Traffic, every: int, steps: int = STEPS) -> 
     return folder
 
 
-@pytest.mark.parametrize("policy", ["sfq", "sfq:credit=300", "fcfs", "request-rr", "shortest"])
+@pytest.mark.parametrize(
+    "policy", ["sfq", "sfq:credit=300", "fcfs", "request-rr", "shortest", "scfq", "drr:quantum=90", "hierarchical"]
+)
 @pytest.mark.parametrize("settlement", ["fixed", "forward"])
 @BOUNDED
 @given(seed=st.integers(0, 2**32), every=st.integers(1, 120))

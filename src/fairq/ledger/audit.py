@@ -25,7 +25,8 @@ from fairq.ledger.segment import AnyLine, Head, Opened, reading_state
 from fairq.ledger.tags import Tags, policy_of, units
 from fairq.ledger.world import EVENTS, World
 
-IN_ORDER = frozenset({"sfq", "fcfs", "request-rr", "shortest"})  # keep each tenant's own order of arrival
+# They keep each tenant's own order of arrival.
+IN_ORDER = frozenset({"sfq", "fcfs", "request-rr", "shortest", "scfq", "drr", "hierarchical"})
 TRIES = 2
 WATCHED = 32
 
