@@ -1,13 +1,16 @@
 """The ready list that job policies share: every waiting job has a rank of its own (JobPolicy)."""
 
 from collections.abc import Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from typing import Any, ClassVar
 
 from fairq.core.errors import check
 from fairq.core.job import Job
 from fairq.core.memory import pack, unpack
-from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Pick, Policy, Stop, Time, View, Why
-from fairq.core.ranking import Ranking
+from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Pick, Policy, Time, View, Why
+
+Entry = tuple[Any, int, str]
+"""(rank, seq, id) of a job, in this order of precedence."""
 
 
 class JobPolicy(Policy):
@@ -24,7 +27,8 @@ class JobPolicy(Policy):
         super().__init__(**given)
         self.jobs: dict[str, Job] = {}  # that wait, in order of arrival
         self.closed: set[str] = set()  # flows that may not be dispatched from
-        self.ranking: Ranking[str, Any] = Ranking()  # of the jobs of open flows
+        self.entries: dict[str, Entry] = {}  # of the waiting jobs of open flows
+        self.heap: list[Entry] = []  # the same; an entry that is not its job's present one is stale
 
     # What a subclass says
     def rank(self, job: Job) -> Any:
@@ -50,28 +54,28 @@ class JobPolicy(Policy):
         self.closed.discard(flow)
 
     def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
-        self.jobs[job.id] = job
-        if self.closed:
-            self.place(job)
-        else:
-            self.ranking.put(job.id, (self.rank(job), job.seq))
+        id_ = job.id
+        self.jobs[id_] = job
+        if job.flow not in self.closed:
+            self.entries[id_] = entry = (self.rank(job), job.seq, id_)
+            heappush(self.heap, entry)
 
     def cancel(self, job: Job, now: Time) -> None:
         self.leave(job)
         self.gone(job)
 
     def select(self, now: Time, view: View) -> Decision:
-        first = self.ranking.first()
+        first = self.first()
         if first is None:
             return NOTHING_WAITS
-        job = self.jobs[first[1]]
+        job = self.jobs[first[2]]
         return Pick(job, self.why(job))
 
     def take(self, now: Time, view: View) -> Job | None:
-        heap = self.ranking.heap
-        if not heap:
+        first = self.first()
+        if first is None:
             return None
-        job = self.jobs[heap[0][1]]
+        job = self.jobs[first[2]]
         self.leave(job)
         return job
 
@@ -79,33 +83,52 @@ class JobPolicy(Policy):
         if isinstance(decision, Pick):
             self.leave(decision.job)
 
-    def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
-        if reason is Stop.FINISHED:
-            self.gone(job)
-
     def preempts(self, running: Job, now: Time) -> bool:
         if not self.preemptive:
             return False
-        first = self.ranking.first()
-        return first is not None and first < ((self.rank(running), running.seq), running.id)
+        first = self.first()
+        return first is not None and first < (self.rank(running), running.seq, running.id)
 
     # What subclasses and shells use
+    def first(self) -> Entry | None:
+        """The entry of the job that goes first."""
+        heap, get = self.heap, self.entries.get
+        while heap:
+            first = heap[0]
+            if get(first[2]) is first:
+                return first
+            heappop(heap)
+        return None
+
     def place(self, job: Job) -> None:
         """Puts a waiting job where its rank says, or takes it out while its flow is closed."""
         if job.flow in self.closed:
-            self.ranking.drop(job.id)
-        else:
-            self.ranking.put(job.id, (self.rank(job), job.seq))
+            self.entries.pop(job.id, None)
+            return
+        self.entries[job.id] = entry = (self.rank(job), job.seq, job.id)
+        heappush(self.heap, entry)
+        if len(self.heap) > 2 * len(self.entries) + 64:
+            self.renew()
 
     def leave(self, job: Job) -> None:
         del self.jobs[job.id]
-        self.ranking.drop(job.id)
+        entry = self.entries.pop(job.id, None)
+        heap = self.heap
+        if heap and heap[0] is entry:
+            heappop(heap)
+        elif len(heap) > 2 * len(self.entries) + 64:
+            self.renew()
+
+    def renew(self) -> None:
+        """A heap without stale entries."""
+        self.heap = list(self.entries.values())
+        heapify(self.heap)
 
     def waiting(self) -> int:
         return len(self.jobs)
 
     def backlogged(self) -> Sequence[str]:
-        return sorted({self.jobs[id_].flow for id_ in self.ranking})
+        return sorted({self.jobs[id_].flow for id_ in self.entries})
 
     # State
     def state(self) -> dict[str, Any]:
@@ -122,7 +145,8 @@ class JobPolicy(Policy):
 
     def validate(self) -> None:
         open_ = {job.id for job in self.jobs.values() if job.flow not in self.closed}
-        check(set(self.ranking) == open_, f"ranked {sorted(self.ranking)}, waiting {sorted(open_)}")
-        for id_ in self.ranking:
-            rank = (self.rank(self.jobs[id_]), self.jobs[id_].seq)
-            check(self.ranking[id_] == rank, f"job {id_} is ranked {self.ranking[id_]}, its rank is {rank}")
+        check(self.entries.keys() == open_, f"ranked {sorted(self.entries)}, waiting {sorted(open_)}")
+        for id_, entry in self.entries.items():
+            rank = self.rank(self.jobs[id_])
+            check(entry[0] == rank, f"job {id_} is ranked {entry[0]}, its rank is {rank}")
+            check(any(other is entry for other in self.heap), f"job {id_} is not in the heap")

@@ -76,8 +76,8 @@ class MLFQ(JobPolicy):
         return min(self.quanta[level] - quantum, self.allotments[level] - allotment)
 
     def preempts(self, running: Job, now: Time) -> bool:
-        first = self.ranking.first()
-        return running.id in self.boosted or (first is not None and first[0][0] < self.rank(running))
+        first = self.first()
+        return running.id in self.boosted or (first is not None and first[0] < self.rank(running))
 
     def charge(self, job: Job, amount: int, now: Time) -> None:
         quantum, allotment = self.used[job.id]
@@ -103,7 +103,8 @@ class MLFQ(JobPolicy):
     def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
         if reason is Stop.BLOCKED and not self.anti_gaming:
             self.used[job.id] = 0, 0
-        super().stop(job, now, reason, on)
+        elif reason is Stop.FINISHED:
+            self.gone(job)
 
     def leave(self, job: Job) -> None:
         super().leave(job)

@@ -62,8 +62,8 @@ class Priority(JobPolicy):
         return -urgency, self.turn[id_]
 
     def preempts(self, running: Job, now: Time) -> bool:
-        first = self.ranking.first()
-        return self.preemptive and first is not None and first[0][0][0] < -self.priority[running.id]
+        first = self.first()
+        return self.preemptive and first is not None and first[0][0] < -self.priority[running.id]
 
     def slice(self, job: Job) -> int | None:
         return max(self.quantum - self.used[job.id], 0) if self.quantum and self.preemptive else None
@@ -86,7 +86,8 @@ class Priority(JobPolicy):
     def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
         if reason is not Stop.PREEMPTED:
             self.used.pop(job.id, None)
-            super().stop(job, now, reason, on)
+            if reason is Stop.FINISHED:
+                self.gone(job)
 
     def leave(self, job: Job) -> None:
         super().leave(job)

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairq.core.job import Job
-from fairq.core.policy import Cause, Need, Time, Unit, Why
+from fairq.core.policy import Cause, Need, Stop, Time, Unit, Why
 from fairq.core.ready import JobPolicy
 
 
@@ -41,6 +41,10 @@ class SRTF(JobPolicy):
 
     def rank(self, job: Job) -> int:
         return self.left[job.id]
+
+    def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
+        if reason is Stop.FINISHED:
+            self.gone(job)
 
     def gone(self, job: Job) -> None:
         del self.left[job.id]
