@@ -6,45 +6,41 @@
     aging    a waiting job gains 1 for every `aging` ticks it has waited, at most `boost` in all (0: no limit);
              running, it has its own priority again
 
-A job that is preempted stays first among its equals with the rest of its quantum. Lock protocols belong to the
-simulator, which tells a job's inherited priority by `priority_changed`; `protocol` says which one it is to use.
+A job that is preempted stays first among its equals with the rest of its quantum. `protocol` says which lock protocol
+the simulator is to use.
 
 Unit of fairness: none. Guarantee: the most urgent ready job runs at once (preemptive). Without aging the others may
 starve; with it every job runs in the end, since its priority grows beyond any fixed one (no `boost` limit).
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from fairq.core.job import Job
 from fairq.core.policy import Cause, Need, Param, Stop, Time, Unit, View, Why
 from fairq.core.ranking import Ranking
-from fairq.core.ready import JobPolicy
-
-PROTOCOLS = ("none", "inheritance", "ceiling", "immediate-ceiling")
+from fairq.policies.fixed import PROTOCOL, FixedPriority
 
 
-class Priority(JobPolicy):
+class Priority(FixedPriority):
     name = "priority"
     unit = Unit.PRIORITY
     needs = frozenset({Need.PREEMPTION})
     memory = ("priority", "raised", "steps", "turn", "used", "turns")
-    params: ClassVar[tuple[Param, ...]] = (
+    params = (
         Param(name="preemptive", default=True, text="param.priority.preemptive"),
         Param(name="quantum", default=1, low=0, text="param.priority.quantum"),
         Param(name="aging", default=0, low=0, text="param.priority.aging"),
         Param(name="boost", default=0, low=0, text="param.priority.boost"),
-        Param(name="protocol", default="none", choices=PROTOCOLS, text="param.priority.protocol"),
+        PROTOCOL,
     )
     preemptive: bool
     quantum: int
     aging: int
     boost: int
-    protocol: str
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
-        self.priority: dict[str, int] = {}  # own or inherited, of jobs that wait, run or sleep
         self.raised: dict[str, int] = {}  # by aging, of jobs that wait
         self.steps: Ranking[str, int] = Ranking()  # when aging raises a waiting job next
         self.turn: dict[str, int] = {}  # place among equals, kept while it runs
@@ -52,32 +48,21 @@ class Priority(JobPolicy):
         self.turns = 0
 
     def base(self, job: Job) -> int:
-        """A job's own priority."""
         return job.priority
 
-    # The rule
-    def rank(self, job: Job) -> tuple[int, int]:
-        id_ = job.id
-        urgency = self.priority[id_] + self.raised[id_] if id_ in self.raised else self.priority[id_]
-        return -urgency, self.turn[id_]
-
-    def preempts(self, running: Job, now: Time) -> bool:
-        first = self.first()
-        return self.preemptive and first is not None and first[0][0] < -self.priority[running.id]
+    def rank(self, job: Job) -> tuple[int, ...]:
+        return -self.priority[job.id] - self.raised.get(job.id, 0), self.turn[job.id]
 
     def slice(self, job: Job) -> int | None:
         return max(self.quantum - self.used[job.id], 0) if self.quantum and self.preemptive else None
 
-    # Its queue
+    # Its turns
     def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
-        id_ = job.id
-        if id_ not in self.used:
+        if job.id not in self.used:
             self.turns += 1
-            self.turn[id_], self.used[id_] = self.turns, 0
-        if id_ not in self.priority:
-            self.priority[id_] = self.base(job)
+            self.turn[job.id], self.used[job.id] = self.turns, 0
         if self.aging:
-            self.steps.put(id_, now + self.aging)
+            self.steps.put(job.id, now + self.aging)
         super().arrive(job, now, cause)
 
     def charge(self, job: Job, amount: int, now: Time) -> None:
@@ -86,25 +71,19 @@ class Priority(JobPolicy):
     def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
         if reason is not Stop.PREEMPTED:
             self.used.pop(job.id, None)
-            if reason is Stop.FINISHED:
-                self.gone(job)
-
-    def leave(self, job: Job) -> None:
-        super().leave(job)
-        if self.aging:
-            self.raised.pop(job.id, None)
-            self.steps.drop(job.id)
+        super().stop(job, now, reason, on)
 
     def gone(self, job: Job) -> None:
-        del self.priority[job.id], self.turn[job.id]
+        super().gone(job)
+        del self.turn[job.id]
         self.used.pop(job.id, None)
 
-    def priority_changed(self, job: Job, now: Time) -> None:
-        self.priority[job.id] = job.priority
-        if job.id in self.jobs:
-            self.place(self.jobs[job.id])
-
     # Aging
+    def leave(self, job: Job) -> None:
+        super().leave(job)
+        self.raised.pop(job.id, None)
+        self.steps.drop(job.id)
+
     def next_change(self, now: Time, view: View) -> Time | None:
         first = self.steps.first()
         return first and first[0]

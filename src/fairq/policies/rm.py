@@ -12,24 +12,19 @@ longest periods miss first, the shortest keep their deadlines.
 """
 
 from fairq.core.job import Job
-from fairq.core.policy import Need, Param, Policy, Unit, Why
-from fairq.policies.priority import PROTOCOLS, Priority
+from fairq.core.policy import Need, Param, Unit, Why
+from fairq.policies.fixed import PROTOCOL, FixedPriority
 
 NEVER = 1 << 62
 
 
-class RM(Priority):
+class RM(FixedPriority):
     name = "rm"
     unit = Unit.DEADLINE
     needs = frozenset({Need.DEADLINE, Need.PREEMPTION})
-    params = (
-        Param(name="by", default="period", choices=("period", "deadline"), text="param.rm.by"),
-        Param(name="protocol", default="none", choices=PROTOCOLS, text="param.priority.protocol"),
-    )
-    preemptive = True
-    quantum = aging = boost = 0
+    memory = ("priority",)
+    params = (Param(name="by", default="period", choices=("period", "deadline"), text="param.rm.by"), PROTOCOL)
     by: str
-    charge = Policy.charge  # there are no quanta to count
 
     def base(self, job: Job) -> int:
         relative = None if job.deadline is None else job.deadline - job.arrival

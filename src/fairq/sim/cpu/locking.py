@@ -8,7 +8,7 @@ from fairq.core.errors import ConfigError
 from fairq.core.job import Job
 from fairq.core.policy import Policy
 from fairq.locks import PROTOCOLS
-from fairq.policies.priority import Priority
+from fairq.policies.fixed import FixedPriority
 from fairq.sim.cpu.live import Live, Source
 
 
@@ -27,7 +27,7 @@ class Locking:
         wake: Callable[[Live], None],
         changed: Callable[[Job], None],
     ) -> None:
-        self.priorities = policy if isinstance(policy, Priority) else None
+        self.priorities = policy if isinstance(policy, FixedPriority) else None
         protocol = PROTOCOLS[self.priorities.protocol if self.priorities else "none"]
         if protocol.single_cpu and cpus > 1:
             raise ConfigError("cpus", cpus, f"protocol {protocol.name} is defined for one processor")
