@@ -1,18 +1,19 @@
 """Policies that serve in a wrong order, or not at all."""
 
+from tests.bad.sfq import Reranked
+
 from fairq.core.job import Job
 from fairq.core.number import Number
 from fairq.core.policy import NOTHING_WAITS, Decision, Pick, Time, Unit, View, Wait, Why
 from fairq.core.queues import FlowPolicy
 from fairq.policies.fcfs import FCFS
-from fairq.policies.sfq import SFQ
 
 
 class Lifo(FCFS):
     """The youngest job of each flow first."""
 
     def head(self, flow: str) -> Job:
-        return next(reversed(self.queues[flow].values()))
+        return self.queues[flow][-1]
 
     def select(self, now: Time, view: View) -> Decision:
         first = self.ranking.first()
@@ -37,7 +38,7 @@ class Starving(FlowPolicy):
         return Why("first-of-all")
 
 
-class GreedyReverse(SFQ):
+class GreedyReverse(Reranked):
     """The one that has had most gets more."""
 
     def rank(self, flow: str) -> Number:

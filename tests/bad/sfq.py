@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fairq.core.job import Job
+from fairq.core.job import Flow, Job
 from fairq.core.number import Number
 from fairq.core.policy import Time
 from fairq.policies.sfq import SFQ
@@ -23,7 +23,16 @@ class ShedsDebt(SFQ):
         self.meters[flow] = self.virtual_time
 
 
-class ChargesBeforeChoosing(SFQ):
+class Reranked(SFQ):
+    """For those that rank by something else than the meter."""
+
+    def charge(self, job: Job, amount: int, now: Time) -> None:
+        super().charge(job, amount, now)
+        if job.flow in self.ranking:
+            self.ranking.put(job.flow, self.rank(job.flow))
+
+
+class ChargesBeforeChoosing(Reranked):
     """Least finish tag first: the cost has a part in whether a job goes now, so long jobs wait for short ones."""
 
     def rank(self, flow: str) -> Number:
@@ -31,8 +40,8 @@ class ChargesBeforeChoosing(SFQ):
 
 
 class ForgetsWeights(SFQ):
-    def normalized(self, flow: str, amount: int) -> Any:
-        return self.layer.normalize(amount, 1, 1)
+    def flow_changed(self, flow: Flow, now: Time) -> None:
+        super().flow_changed(Flow(id=flow.id), now)
 
 
 class CarriesOver(SFQ):

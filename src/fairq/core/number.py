@@ -21,7 +21,8 @@ def exact(amount: int, numerator: int, denominator: int) -> Number:
 
 def fixed(amount: int, numerator: int, denominator: int) -> int:
     """The same, rounded up to the grid of 2**-TAG_BITS. Rounding up keeps meters strictly increasing."""
-    return -((-amount * denominator << TAG_BITS) // numerator)
+    scaled = amount * denominator << TAG_BITS
+    return scaled if numerator == 1 else -(-scaled // numerator)
 
 
 def quotient(value: Number, by: Number) -> Number:

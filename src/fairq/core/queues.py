@@ -1,6 +1,6 @@
 """The queues that policies share: one FIFO per flow (FlowPolicy)."""
 
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,7 +24,8 @@ class FlowPolicy(Policy):
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
-        self.queues: dict[str, OrderedDict[str, Job]] = {}
+        self.queues: dict[str, deque[Job]] = {}
+        self.cancelled: set[str] = set()  # jobs that are still in their queue, never at its head
         self.weights: dict[str, tuple[int, int]] = {}  # as numerator, denominator: tags are made in the hot path
         self.closed: set[str] = set()
         self.ranking: Ranking[str, Any] = Ranking()
@@ -66,26 +67,28 @@ class FlowPolicy(Policy):
     def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
         flow = job.flow
         self._waiting += 1
+        if self.cancelled and job.id in self.cancelled:
+            self._purge()  # the name is used again
         queue = self.queues.get(flow)
         if queue is not None:
-            queue[job.id] = job
+            queue.append(job)
             return
-        queue = self.queues[flow] = OrderedDict()
-        queue[job.id] = job
+        self.queues[flow] = deque((job,))
         if flow not in self.closed:
             self._join(flow, now)
 
     def cancel(self, job: Job, now: Time) -> None:
+        """O(1) amortised: a job inside its queue is only marked, and leaves when it comes to the head."""
         flow = job.flow
-        queue = self.queues[flow]
-        del queue[job.id]
         self._waiting -= 1
-        if queue:
-            if flow in self.ranking:
-                self.ranking.put(flow, self.rank(flow))  # the head may be another one now
+        if self.queues[flow][0].id != job.id:
+            self.cancelled.add(job.id)
+            if len(self.cancelled) > self._waiting + 64:
+                self._purge()
             return
-        del self.queues[flow]
-        self.ranking.drop(flow)
+        self._take_head(flow)
+        if flow in self.ranking:
+            self.ranking.put(flow, self.rank(flow))
         if not self._waiting:
             self.idled(now)
 
@@ -94,7 +97,7 @@ class FlowPolicy(Policy):
         if not heap:
             return NOTHING_WAITS
         rank, flow = heap[0]
-        return Pick(next(iter(self.queues[flow].values())), self.why(flow, rank))
+        return Pick(self.queues[flow][0], self.why(flow, rank))
 
     def commit(self, decision: Decision, now: Time) -> None:
         """The head of a flow leaves its queue. Its new place, and the idle reset, wait for `charge`."""
@@ -102,12 +105,8 @@ class FlowPolicy(Policy):
             return
         flow = decision.job.flow
         self.picked(flow)
-        queue = self.queues[flow]
-        del queue[decision.job.id]
         self._waiting -= 1
-        if not queue:
-            del self.queues[flow]
-            self.ranking.drop(flow)
+        self._take_head(flow)
 
     def take(self, now: Time, view: View) -> Job | None:
         heap = self.ranking.heap
@@ -115,13 +114,8 @@ class FlowPolicy(Policy):
             return None
         flow = heap[0][1]
         self.picked(flow)
-        queue = self.queues[flow]
-        job = queue.popitem(last=False)[1]
         self._waiting -= 1
-        if not queue:
-            del self.queues[flow]
-            self.ranking.drop(flow)
-        return job
+        return self._take_head(flow)
 
     def charge(self, job: Job, amount: int, now: Time) -> None:
         """Called once after `commit`: the amount is known, so the flow takes its new place."""
@@ -134,7 +128,11 @@ class FlowPolicy(Policy):
 
     # What subclasses and shells use
     def head(self, flow: str) -> Job:
-        return next(iter(self.queues[flow].values()))
+        return self.queues[flow][0]
+
+    def length(self, flow: str) -> int:
+        """Jobs that wait. O(length), for displays and checks."""
+        return sum(job.id not in self.cancelled for job in self.queues.get(flow, ()))
 
     def normalized(self, flow: str, amount: int) -> Any:
         above, below = self.weights.get(flow, ONE)
@@ -152,6 +150,22 @@ class FlowPolicy(Policy):
     def contended(self, flow: str) -> bool:
         return len(self.ranking) > (flow in self.ranking)
 
+    def _take_head(self, flow: str) -> Job:
+        queue = self.queues[flow]
+        head = queue.popleft()
+        if self.cancelled:
+            while queue and queue[0].id in self.cancelled:
+                self.cancelled.remove(queue.popleft().id)
+        if not queue:
+            del self.queues[flow]
+            self.ranking.drop(flow)
+        return head
+
+    def _purge(self) -> None:
+        for flow, queue in self.queues.items():
+            self.queues[flow] = deque(job for job in queue if job.id not in self.cancelled)
+        self.cancelled.clear()
+
     def _join(self, flow: str, now: Time) -> None:
         self.joined(flow, now)
         self.ranking.put(flow, self.rank(flow))
@@ -159,7 +173,9 @@ class FlowPolicy(Policy):
     # State
     def state(self) -> dict[str, Any]:
         return {
-            "queues": {flow: list(queue) for flow, queue in self.queues.items()},
+            "queues": {
+                flow: [job.id for job in queue if job.id not in self.cancelled] for flow, queue in self.queues.items()
+            },
             "weights": {flow: list(weight) for flow, weight in sorted(self.weights.items()) if weight != ONE},
             "closed": sorted(self.closed),
         }
@@ -169,14 +185,17 @@ class FlowPolicy(Policy):
         self.weights = {flow: (above, below) for flow, (above, below) in state["weights"].items()}
         self.closed = set(state["closed"])
         for flow, queue in state["queues"].items():
-            self.queues[flow] = OrderedDict((id_, jobs[id_]) for id_ in queue)
+            self.queues[flow] = deque(jobs[id_] for id_ in queue)
             if flow not in self.closed:
                 self.ranking.put(flow, self.rank(flow))
         self._waiting = sum(map(len, self.queues.values()))
 
     def validate(self) -> None:
-        if self._waiting != sum(map(len, self.queues.values())):
-            raise ValidationFailed(f"{self._waiting} jobs counted, {sum(map(len, self.queues.values()))} in queues")
+        lengths = sum(map(len, self.queues.values())) - len(self.cancelled)
+        if self._waiting != lengths or self._waiting != sum(map(self.length, self.queues)):
+            raise ValidationFailed(f"{self._waiting} jobs counted, {lengths} in queues")
+        if any(queue[0].id in self.cancelled for queue in self.queues.values()):
+            raise ValidationFailed("a cancelled job is the head of its queue")
         if set(self.ranking) != self.queues.keys() - self.closed:
             raise ValidationFailed(
                 f"ranked {sorted(self.ranking)}, backlogged {sorted(self.queues.keys() - self.closed)}"

@@ -204,12 +204,11 @@ class Hierarchical(Policy):
     def validate(self) -> None:
         for node in self.classes.values():
             node.validate()
-            for child, queue in node.queues.items():
+            for child in node.queues:
                 below = self.classes.get(child + "/")
                 if below is not None and below is not node:
-                    check(
-                        len(queue) == below.waiting(), f"{child} has {below.waiting()} jobs, {len(queue)} are counted"
-                    )
+                    length = node.length(child)
+                    check(length == below.waiting(), f"{child} has {below.waiting()} jobs, {length} are counted")
                     check(can_serve(below) == node.is_backlogged(child), f"{child} is wrongly open or closed")
 
 

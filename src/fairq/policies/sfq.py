@@ -21,7 +21,7 @@ from typing import Any
 
 from fairq.core.job import Job
 from fairq.core.number import Number, of_json, to_json
-from fairq.core.policy import Layer, Param, Time, Unit, Why
+from fairq.core.policy import NOTHING_WAITS, Decision, Layer, Param, Pick, Time, Unit, View, Why
 from fairq.core.queues import ONE, FlowPolicy
 
 REBASE_AT = 1 << 62  # tags stay machine integers
@@ -33,6 +33,7 @@ class SFQ(FlowPolicy):
     unit = Unit.NORMALIZED
     params = (Param(name="credit", default=0, low=0, text="param.sfq.credit"),)
     credit: int
+    take = FlowPolicy.take
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
@@ -44,25 +45,39 @@ class SFQ(FlowPolicy):
 
     def bind(self, layer: Layer) -> None:
         super().bind(layer)
-        self.right = layer.normalize(self.credit, *ONE)
+        self.normalize, self.tag = layer.normalize, layer.tag
+        self.right = self.normalize(self.credit, *ONE)
 
-    # The rule
     def rank(self, flow: str) -> Number:
         return self.meters[flow]
+
+    # The rule. Dispatching, the third step, is the queues' own.
+    def select(self, now: Time, view: View) -> Decision:
+        heap = self.ranking.heap
+        if not heap:
+            return NOTHING_WAITS
+        meter, flow = heap[0]
+        why = Why("least-meter", {"meter": self.tag(meter), "virtual_time": self.tag(self.virtual_time)})
+        return Pick(self.queues[flow][0], why)
 
     def picked(self, flow: str) -> None:
         meter = self.meters[flow]
         # Only a flow on credit lies behind V. V does not go back to it, or newcomers could lower V one after the other.
         if meter > self.virtual_time:
             self.virtual_time = meter
-        if self.virtual_time > REBASE_AT:
-            self.rebase()
+            if meter > REBASE_AT:
+                self.rebase()
 
-    def charged(self, flow: str, amount: int) -> None:
-        meter = self.meters[flow] + self.normalized(flow, amount)
-        self.meters[flow] = meter
+    def charge(self, job: Job, amount: int, now: Time) -> None:
+        flow = job.flow
+        above, below = self.weights.get(flow, ONE)
+        self.meters[flow] = meter = self.meters[flow] + self.normalize(amount, above, below)
         if meter > self.highest:
             self.highest = meter
+        if flow in self.ranking:
+            self.ranking.put(flow, meter)
+        if not self._waiting:
+            self.idled(now)
 
     def joined(self, flow: str, now: Time) -> None:
         self.meters[flow] = max(self.meters.get(flow, self.origin), self.virtual_time - self.right)
@@ -73,10 +88,6 @@ class SFQ(FlowPolicy):
         self.virtual_time = max(self.virtual_time, self.highest)
         if not self.credit:
             self.rebase()  # all are level: there is nothing to carry over
-
-    def why(self, flow: str, rank: Number) -> Why:
-        tag = self.layer.tag
-        return Why("least-meter", {"meter": tag(rank), "virtual_time": tag(self.virtual_time)})
 
     # Keeping tags small and few: only M - V matters, and who rests below where it would join is as good as new
     def rebase(self) -> None:
@@ -99,14 +110,13 @@ class SFQ(FlowPolicy):
     # What shells read
     def lead(self, flow: str) -> int:
         ahead = self.meters.get(flow, self.origin) - self.virtual_time
-        unit = self.layer.normalize(1 << 20, *self.weights.get(flow, ONE))
+        unit = self.normalize(1 << 20, *self.weights.get(flow, ONE))
         return int((ahead << 20) // unit) if isinstance(ahead, int) else int(ahead * (1 << 20) // unit)
 
     def show(self) -> Mapping[str, Any]:
-        tag = self.layer.tag
         return {
-            "virtual_time": tag(self.virtual_time),
-            "meters": {flow: tag(meter) for flow, meter in sorted(self.meters.items())},
+            "virtual_time": self.tag(self.virtual_time),
+            "meters": {flow: self.tag(meter) for flow, meter in sorted(self.meters.items())},
         }
 
     def state(self) -> dict[str, Any]:
