@@ -30,7 +30,8 @@ class PacketClockWFQ(WFQ):
         self.fluid.advance(now)
         super().charge(job, amount, now)
         if job.flow not in self.queues:
-            self.fluid.ends.drop(job.flow)
+            del self.fluid.ends[job.flow]
+            self.fluid.heap = [entry for entry in self.fluid.heap if entry[1] != job.flow]
             self.fluid.weight -= self.fluid.weights.pop(job.flow)
 
 

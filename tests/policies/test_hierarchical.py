@@ -89,7 +89,7 @@ def test_each_depth_has_its_own_policy() -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(packets=PACKETS, weights=WEIGHTS)
-@pytest.mark.parametrize("node", ["sfq", "scfq", "request-rr", "fcfs", "drr"])
+@pytest.mark.parametrize("node", ["sfq", "scfq", "request-rr", "drr"])
 def test_a_tree_without_classes_is_its_root(node: str, packets: list[Packet], weights: dict[str, Fraction]) -> None:
     assert sent(packets, weights, f"hierarchical:nodes={node}") == sent(packets, weights, node)
 

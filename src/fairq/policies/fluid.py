@@ -13,11 +13,11 @@ most one step to d. (Exact rationals gain a few bits at each of those arrivals, 
 from collections.abc import Mapping
 from copy import copy
 from fractions import Fraction
+from heapq import heappop, heappush, heapreplace
 from typing import Any
 
 from fairq.core.number import Number, of_text, quotient
 from fairq.core.policy import Layer
-from fairq.core.ranking import Ranking
 
 
 class Fluid:
@@ -25,12 +25,14 @@ class Fluid:
 
     bits  None: exact for ever
     ends  flow -> F of its last packet, of the flows that are being served
+    heap  the least (F, flow) of them is the first; an F there may be that of an earlier packet of the flow
     """
 
     def __init__(self, layer: Layer, bits: int | None = 256) -> None:
         self.speed = layer.rate * layer.normalize(1, 1, 1)
         self.limit = None if bits is None else 1 << bits
-        self.ends: Ranking[str, Number] = Ranking()
+        self.ends: dict[str, Number] = {}
+        self.heap: list[tuple[Number, str]] = []
         self.weights: dict[str, Number] = {}
         self.reset()
 
@@ -46,19 +48,24 @@ class Fluid:
         """Moves V to `now`. Returns the factor by which every tag has grown, 1 unless the grid became finer."""
         service = self.unspent + (now - self.at) * self.speed * self.scale
         self.at = now
-        ends = self.ends
-        while ends.heap:
-            end, flow = ends.heap[0]
-            needed = (end - self.virtual_time) * self.weight
+        heap, ends, weight, virtual_time = self.heap, self.ends, self.weight, self.virtual_time
+        while heap:
+            end, flow = heap[0]
+            needed = (end - virtual_time) * weight
             if needed > service:
-                steps, self.unspent = divmod(service, self.weight)
-                self.virtual_time += steps
+                steps, self.unspent = divmod(service, weight)
+                self.virtual_time = virtual_time + steps
+                self.weight = weight
                 return self._refine() if self.unspent else 1
+            if ends[flow] > end:
+                heapreplace(heap, (ends[flow], flow))
+                continue
             service -= needed
-            self.virtual_time = end
-            ends.drop(flow)
-            self.weight -= self.weights.pop(flow)
-        self.unspent = 0
+            virtual_time = end
+            heappop(heap)
+            del ends[flow]
+            weight -= self.weights.pop(flow)
+        self.virtual_time, self.weight, self.unspent = virtual_time, 0, 0
         return 1
 
     def _refine(self) -> int:
@@ -68,7 +75,8 @@ class Fluid:
         self.scale *= factor
         self.virtual_time = self.virtual_time * factor + quotient(self.unspent * factor, self.weight)
         self.unspent = 0
-        self.ends = ranked({flow: end * factor for flow, end in self.ends.items()})
+        self.ends = {flow: end * factor for flow, end in self.ends.items()}
+        self.heap = [(end * factor, flow) for end, flow in self.heap]
         return factor
 
     def virtual_time_at(self, now: Number) -> Number:
@@ -76,18 +84,21 @@ class Fluid:
         if now == self.at:
             return self.virtual_time
         twin = copy(self)
-        twin.ends, twin.weights = ranked(self.ends), dict(self.weights)
+        twin.ends, twin.heap, twin.weights = dict(self.ends), self.heap[:], dict(self.weights)
         return quotient(twin.virtual_time, twin.advance(now))
 
     def enter(self, flow: str, length: Number, weight: tuple[int, int]) -> tuple[Number, Number]:
         """A packet arrives; `length` is its L/w as a tag distance. Its S and F. `advance` comes first."""
         start = self.ends.get(flow)
-        if start is None:
+        if start is not None:
+            end = start + length * self.scale
+        else:
             start = self.virtual_time
-            self.weights[flow] = share = quotient(*weight)
+            end = start + length * self.scale
+            heappush(self.heap, (end, flow))
+            self.weights[flow] = share = weight[0] if weight[1] == 1 else Fraction(*weight)
             self.weight += share
-        end = start + length * self.scale
-        self.ends.put(flow, end)
+        self.ends[flow] = end
         return start, end
 
     def state(self) -> dict[str, Any]:
@@ -101,15 +112,9 @@ class Fluid:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.scale = int(state["scale"])
-        self.ends = ranked({flow: of_text(end) for flow, end in state["ends"].items()})
+        self.ends = {flow: of_text(end) for flow, end in state["ends"].items()}
+        self.heap = sorted((end, flow) for flow, end in self.ends.items())
         self.weights = {flow: of_text(weight) for flow, weight in state["weights"].items()}
         self.weight = sum(self.weights.values())
         self.virtual_time, self.at = of_text(state["virtual_time"]), of_text(state["at"])
         self.unspent = of_text(state["unspent"])
-
-
-def ranked(keys: Mapping[str, Number]) -> Ranking[str, Number]:
-    ranking: Ranking[str, Number] = Ranking()
-    for name, key in keys.items():
-        ranking.put(name, key)
-    return ranking

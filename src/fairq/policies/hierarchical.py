@@ -4,16 +4,16 @@
     select  the root's policy picks a child, that child's policy one of its own, down to a flow; its head goes
     charge  the cost is charged to every class on the way
 
-To the policy of a class each child is one flow, which waits as long as anything below it does. `nodes=sfq/drr` names
-the policies by depth, the last of them for all that is deeper. A class that was given no weight weighs 1; jobs of a
-flow that is a class too are one more child of it, of weight 1.
+To the policy of a class each child is one flow, which has a job waiting as long as anything below it waits.
+`nodes=sfq/drr` names the policies by depth, the last of them for all that is deeper. A class that was given no weight
+weighs 1; jobs of a flow that is a class too are one more child of it, of weight 1.
 
 Unit of fairness: that of each node, among its children. With SFQ everywhere: children of one class that stay
 backlogged differ by at most a largest job of each in normalized service, whatever share of the link the class itself
 gets, for SFQ needs no constant rate; so a class's idle share goes to its siblings first. O(depth) picks for each job.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -24,12 +24,11 @@ from fairq.core.job import Flow, Job
 from fairq.core.policy import ROOMY, Cause, Decision, Layer, Need, Param, Pick, Policy, Time, Unit, View, Why
 from fairq.core.queues import FlowPolicy
 from fairq.policies.drr import DRR
-from fairq.policies.fcfs import FCFS
 from fairq.policies.request_rr import RequestRR
 from fairq.policies.scfq import SCFQ
 from fairq.policies.sfq import SFQ
 
-NODES: dict[str, type[FlowPolicy]] = {policy.name: policy for policy in (SFQ, SCFQ, DRR, RequestRR, FCFS)}
+NODES: dict[str, type[FlowPolicy]] = {policy.name: policy for policy in (SFQ, SCFQ, DRR, RequestRR)}
 ROOT = ""
 NOBODY = "\0"  # no flow's name
 ONE = Fraction(1)
@@ -62,7 +61,8 @@ class Hierarchical(Policy):
         self.classes: dict[str, FlowPolicy] = {}
         self.weights: dict[str, Fraction] = {}  # of all flows that are known
         self.users: dict[str, int] = {}  # class -> how many known flows are in it
-        self.jobs: dict[str, Job] = {}
+        self.jobs: dict[str, Job] = {}  # that wait
+        self.tokens = 0
 
     def bind(self, layer: Layer) -> None:
         super().bind(layer)
@@ -70,20 +70,25 @@ class Hierarchical(Policy):
 
     def open_class(self, key: str) -> FlowPolicy:
         """`key` is met for the first time."""
-        depth = key.count("/")
-        node = self.classes[key] = self.kinds[min(depth, len(self.kinds) - 1)]()
-        node.bind(replace(self.layer, cost=lambda token: self.layer.cost(self.next_of(key, token))))
-        self.users[key] = 0
+        node = self.kinds[min(key.count("/"), len(self.kinds) - 1)]()
+
+        def cost(token: Job) -> int:
+            """Of its own job, or of the one that the child would pick now."""
+            if token.flow + "/" == key:
+                return self.layer.cost(self.jobs[token.id])
+            below = self.classes[token.flow + "/"]
+            step = below.select(0, ROOMY)
+            assert isinstance(step, Pick)
+            return below.layer.cost(step.job)
+
+        node.bind(replace(self.layer, cost=cost))
+        self.classes[key], self.users[key] = node, 0
         return node
 
-    def next_of(self, key: str, token: Job) -> Job:
-        """Which job is meant by the head of a child: its own, or the one that the child would pick now."""
-        while token.flow + "/" != key:
-            key = token.flow + "/"
-            decision = self.classes[key].select(0, ROOMY)
-            assert isinstance(decision, Pick)
-            token = decision.job
-        return self.jobs[token.id]
+    def token(self, child: str) -> Job:
+        """What waits for a class in the class above: one while anything below it waits."""
+        self.tokens += 1
+        return Job(id=str(self.tokens), flow=child)
 
     # Events
     def flow_changed(self, flow: Flow, now: Time) -> None:
@@ -117,31 +122,27 @@ class Hierarchical(Policy):
 
     def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
         self.jobs[job.id] = job
-        below = None
+        below, came = None, True
         for key, child in reversed(way(job.flow)):
             node = self.classes[key]
+            token = self.token(child) if below else replace(job, flow=child)
             if below:
                 node.flow_open(child, can_serve(below), now)
-            node.arrive(replace(job, flow=child), now, cause)
+            if came:
+                came = not node.waiting()
+                node.arrive(token, now, cause)
             below = node
 
     def cancel(self, job: Job, now: Time) -> None:
         del self.jobs[job.id]
-        for node, token in self.upwards(job, now):
-            node.cancel(token, now)
-
-    def upwards(self, job: Job, now: Time) -> Iterator[tuple[FlowPolicy, Job]]:
-        """Each class with the token of `job` in it, from the flow to the root. A child that can no longer be served is
-        closed before its class is touched; one that has nothing left is opened afterwards."""
-        below = None
+        below, gone = None, True
         for key, child in reversed(way(job.flow)):
             node = self.classes[key]
-            open_ = below is None or can_serve(below)
-            if not open_:
-                node.flow_open(child, False, now)
-            yield node, replace(job, flow=child)
-            if below and open_:
-                node.flow_open(child, True, now)
+            if gone:
+                node.cancel(node.head(child) if below else replace(job, flow=child), now)
+                gone = not node.waiting()
+            if below:
+                node.flow_open(child, can_serve(below), now)
             below = node
 
     # Decisions
@@ -159,19 +160,32 @@ class Hierarchical(Policy):
             key = child + "/"
 
     def commit(self, decision: Decision, now: Time) -> None:
-        if isinstance(decision, Pick):
-            job = decision.job
-            for (key, child), step in zip(way(job.flow), decision.plan, strict=True):
-                self.classes[key].commit(Pick(replace(job, flow=child), step.why, step.plan), now)
-            del self.jobs[job.id]
+        if not isinstance(decision, Pick):
+            return
+        steps = [
+            (self.classes[key], step) for (key, _), step in zip(way(decision.job.flow), decision.plan, strict=True)
+        ]
+        stays = False  # is anything left below?
+        for node, step in reversed(steps):
+            if stays:
+                node.arrive(self.token(step.job.flow), now)
+            stays = node.waiting() > 1
+        for node, step in steps:
+            node.commit(step, now)
+        del self.jobs[decision.job.id]
 
     def charge(self, job: Job, amount: int, now: Time) -> None:
-        for node, token in self.upwards(job, now):
-            node.charge(token, amount, now)
+        below = None
+        for key, child in reversed(way(job.flow)):
+            node = self.classes[key]
+            if below:
+                node.flow_open(child, can_serve(below), now)
+            node.charge(replace(job, flow=child), amount, now)
+            below = node
 
     # What shells read
     def waiting(self) -> int:
-        return self.classes[ROOT].waiting()
+        return len(self.jobs)
 
     def backlogged(self) -> Sequence[str]:
         return sorted(key[:-1] for key, node in self.classes.items() if key and node.is_backlogged(key[:-1]))
@@ -189,27 +203,35 @@ class Hierarchical(Policy):
     def state(self) -> dict[str, Any]:
         return {
             "flows": {flow: str(weight) for flow, weight in sorted(self.weights.items())},
+            "jobs": list(self.jobs),
+            "tokens": self.tokens,
             "classes": {key: node.state() for key, node in sorted(self.classes.items())},
         }
 
     def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
         for flow, weight in state["flows"].items():
             self.flow_changed(Flow(id=flow, weight=Fraction(weight)), 0)
-        self.jobs = {id_: jobs[id_] for queue in state["classes"][ROOT]["queues"].values() for id_ in queue}
+        self.jobs = {id_: jobs[id_] for id_ in state["jobs"]}
+        self.tokens = state["tokens"]
         for key in sorted(self.classes, key=lambda key: key.count("/"), reverse=True):  # a class asks those below it
-            queues = state["classes"][key]["queues"]
-            tokens = {id_: replace(self.jobs[id_], flow=child) for child, queue in queues.items() for id_ in queue}
+            tokens = {
+                id_: replace(jobs[id_], flow=child) if child + "/" == key else Job(id=id_, flow=child)
+                for child, queue in state["classes"][key]["queues"].items()
+                for id_ in queue
+            }
             self.classes[key].restore(state["classes"][key], tokens)
 
     def validate(self) -> None:
-        for node in self.classes.values():
+        own = 0
+        for key, node in self.classes.items():
             node.validate()
-            for child in node.queues:
-                below = self.classes.get(child + "/")
-                if below is not None and below is not node:
-                    length = node.length(child)
-                    check(length == below.waiting(), f"{child} has {below.waiting()} jobs, {length} are counted")
-                    check(can_serve(below) == node.is_backlogged(child), f"{child} is wrongly open or closed")
+            tokens = {child: len(queue) for child, queue in node.queues.items() if child + "/" != key}
+            own += node.waiting() - len(tokens)
+            for child, count in tokens.items():
+                below = self.classes[child + "/"]
+                check(count == 1 and below.waiting() > 0, f"{count} tokens of {child} stand for {below.waiting()}")
+                check(can_serve(below) == node.is_backlogged(child), f"{child} is wrongly open or closed")
+        check(own == len(self.jobs), f"{own} jobs are in queues, {len(self.jobs)} wait")
 
 
 def can_serve(node: FlowPolicy) -> bool:
