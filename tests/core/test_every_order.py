@@ -106,8 +106,8 @@ def shape(pool: Pool) -> Hashable:
     [
         ("fixed", 5),
         ("forward", 5),
-        pytest.param("fixed", 8, marks=pytest.mark.slow),
-        pytest.param("forward", 8, marks=pytest.mark.slow),
+        pytest.param("fixed", 7, marks=pytest.mark.slow),
+        pytest.param("forward", 7, marks=pytest.mark.slow),
     ],
 )
 def test_every_order_of_events_keeps_every_promise(settlement: str, depth: int) -> None:

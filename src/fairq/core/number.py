@@ -34,8 +34,10 @@ def quotient(value: Number, by: Number) -> Number:
 
 
 def to_json(value: Number) -> int | str:
-    """ints stay ints, rationals become "7/2"."""
-    return value if isinstance(value, int) else str(value)
+    """Whole numbers as ints, however they came about; others as "7/2"."""
+    if isinstance(value, int):
+        return value
+    return value.numerator if value.denominator == 1 else str(value)
 
 
 def of_json(value: int | str) -> Number:

@@ -232,8 +232,11 @@ class PolicyMachine(RuleBasedStateMachine):
         return decision
 
     def commit(self) -> None:
-        for policy in filter(None, (self.policy, self.twin)):
-            policy.commit(policy.select(self.now, ROOMY), self.now)
+        decision = self.policy.select(self.now, ROOMY)
+        self.policy.commit(decision, self.now)
+        if self.twin is not None:  # `take` is the short way of both
+            job = self.twin.take(self.now, ROOMY)
+            assert job == (decision.job if isinstance(decision, Pick) else None), "take() and select() disagree"
 
     def end(self, job: Job, reason: Stop) -> None:
         del self.running[job.id]
