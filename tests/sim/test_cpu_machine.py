@@ -147,3 +147,26 @@ def test_a_weight_can_change_before_its_task_has_come() -> None:
     tasks = [job("A", 0, 40), job("B", 10, 40)]
     line = ticks(simulate("stride", tasks, changes=[{"at": 5, "task": "B", "weight": 3}]))
     assert line[10:50].count("B") == 30
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 10), st.integers(1, 6), st.integers(0, 3)), min_size=1, max_size=6),
+    st.lists(st.tuples(st.integers(1, 3), st.integers(3, 9)), max_size=3),
+    st.sampled_from(
+        ["fcfs", "sjf", "srtf", "rr:quantum=2", "edf", "rm", "stride:quantum=2", "lottery", "cfs", "eevdf"]
+    ),
+)
+@settings(max_examples=120, deadline=None)
+def test_the_quick_loop_does_what_the_whole_machine_does(
+    singles: list[tuple[int, int, int]], recurring: list[tuple[int, int]], policy: str
+) -> None:
+    """Recording takes the machine, not recording the quick loop."""
+    tasks: list[dict[str, Any]] = [
+        job(f"J{n}", at, burst, weight=1 + priority, deadline=at + burst + 5 * priority)
+        for n, (at, burst, priority) in enumerate(singles)
+    ]
+    tasks += [{"id": f"T{n}", "wcet": wcet, "period": period} for n, (wcet, period) in enumerate(recurring)]
+    horizon = {"horizon": 60} if recurring else {}
+    whole, quick = run(policy, tasks, "events", **horizon), run(policy, tasks, **horizon)
+    assert quick.as_json() == whole.as_json()
+    assert quick.moments == whole.moments

@@ -72,12 +72,15 @@ class JobPolicy(Policy):
         return Pick(job, self.why(job))
 
     def take(self, now: Time, view: View) -> Job | None:
-        first = self.first()
-        if first is None:
-            return None
-        job = self.jobs[first[2]]
-        self.leave(job)
-        return job
+        heap, entries = self.heap, self.entries
+        while heap:
+            id_ = heap[0][2]
+            if entries.get(id_) is heap[0]:
+                job = self.jobs[id_]
+                self.leave(job)
+                return job
+            heappop(heap)
+        return None
 
     def commit(self, decision: Decision, now: Time) -> None:
         if isinstance(decision, Pick):

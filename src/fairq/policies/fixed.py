@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairq.core.job import Job
-from fairq.core.policy import Cause, Param, Stop, Time
+from fairq.core.policy import Param, Stop, Time
 from fairq.core.ready import JobPolicy
 
 PROTOCOL = Param(
@@ -27,29 +27,27 @@ class FixedPriority(JobPolicy):
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
-        self.priority: dict[str, int] = {}  # own or inherited, of jobs that wait, run or sleep
+        self.priority: dict[str, int] = {}  # own or inherited, of jobs that were ranked and live
 
     def base(self, job: Job) -> int:
         raise NotImplementedError
 
     def rank(self, job: Job) -> tuple[int, ...]:
-        return (-self.priority[job.id],)
+        urgency = self.priority.get(job.id)
+        if urgency is None:
+            urgency = self.priority[job.id] = self.base(job)
+        return (-urgency,)
 
     def preempts(self, running: Job, now: Time) -> bool:
         first = self.first()
         return self.preemptive and first is not None and first[0][0] < -self.priority[running.id]
-
-    def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
-        if job.id not in self.priority:
-            self.priority[job.id] = self.base(job)
-        super().arrive(job, now, cause)
 
     def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
         if reason is Stop.FINISHED:
             self.gone(job)
 
     def gone(self, job: Job) -> None:
-        del self.priority[job.id]
+        self.priority.pop(job.id, None)
 
     def priority_changed(self, job: Job, now: Time) -> None:
         self.priority[job.id] = job.priority

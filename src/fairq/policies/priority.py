@@ -51,7 +51,7 @@ class Priority(FixedPriority):
         return job.priority
 
     def rank(self, job: Job) -> tuple[int, ...]:
-        return -self.priority[job.id] - self.raised.get(job.id, 0), self.turn[job.id]
+        return super().rank(job)[0] - self.raised.get(job.id, 0), self.turn[job.id]
 
     def slice(self, job: Job) -> int | None:
         return max(self.quantum - self.used[job.id], 0) if self.quantum and self.preemptive else None

@@ -9,7 +9,7 @@ from fairq.core.job import Flow, Job
 from fairq.core.policy import Cause, Policy, Stop
 from fairq.sim.cpu.live import Live, Source
 from fairq.sim.cpu.locking import Locking
-from fairq.sim.cpu.processor import Processor
+from fairq.sim.cpu.processor import Processor, Processors
 from fairq.sim.cpu.scenario import CpuScenario
 from fairq.sim.trace import Tape
 
@@ -25,6 +25,7 @@ class Jobs:
         self.now = 0
         self.end = scenario.end()
         self.cpus = [Processor() for _ in range(scenario.cpus)]
+        self.view = Processors(self.cpus)
         self.sources = [
             Source(index, task, Random(f"{scenario.seed} {task.id}") if task.max_gap else None)
             for index, task in enumerate(scenario.tasks)

@@ -16,6 +16,7 @@ class Source:
         """index  its place in the scenario; random: of the gaps between releases, where they vary"""
         self.index = index
         self.task, self.id, self.work, self.recurs = task, task.id, task.work, task.recurs
+        self.priority, self.slice, self.period, self.estimate = task.priority, task.slice, task.period, task.estimate
         self.due = task.due if task.recurs else None
         self.flow = Flow(id=task.id, weight=task.share)
         self.sleeps = dict(task.sleeps())
@@ -85,28 +86,26 @@ class Live:
 
     def burst(self, seq: int) -> Job:
         """Its present CPU burst: up to its next sleep, or its end."""
-        source, task = self.source, self.source.task
-        end = source.work
+        source, end, told = self.source, self.source.work, self.source.estimate
         if source.sleeps:
             end = next((mark for mark in source.marks[self.mark :] if mark in source.sleeps), end)
             if self.done in source.sleeps:
                 self.since = self.done
-        told = task.estimate
         if told is not None:
             told = max(told - (self.done - self.since), 0)
-        self.job = Job(
+        self.job = job = Job(
             id=self.id,
             flow=source.id,
             seq=seq,
             arrival=self.release,
             size=end - self.done,
             estimate=told,
-            priority=task.priority,
+            priority=source.priority,
             deadline=self.deadline,
-            slice=task.slice,
-            period=task.period,
+            slice=source.slice,
+            period=source.period,
         )
-        return self.job
+        return job
 
     def leaves(self, start: int, end: int) -> None:
         """It is not ready from `start` to `end`, which is NEVER while nobody knows."""

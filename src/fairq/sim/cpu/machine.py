@@ -10,9 +10,10 @@ from heapq import heappop
 from fairq.core.errors import ConfigError
 from fairq.core.policy import Cause, Pick, Policy, Stop
 from fairq.locks import Hold
+from fairq.sim.cpu.alone import is_alone, run_alone
 from fairq.sim.cpu.jobs import RELEASE, Jobs
 from fairq.sim.cpu.live import Live
-from fairq.sim.cpu.processor import NEVER, Processor, Processors
+from fairq.sim.cpu.processor import NEVER, Processor
 from fairq.sim.cpu.scenario import CpuScenario
 from fairq.sim.trace import Tape
 
@@ -22,8 +23,7 @@ class Machine(Jobs):
 
     def __init__(self, scenario: CpuScenario, policy: Policy, tape: Tape | None = None, ticks: bool = False) -> None:
         super().__init__(scenario, policy, tape)
-        self.ticks = ticks
-        self.view = Processors(self.cpus)
+        self.scenario, self.ticks = scenario, ticks
         self.most, self.switch_cost = scenario.max_steps, scenario.switch_cost
         self.attempts_cost = scenario.lock_attempt == "tick"
         self.moments = self.switches = 0
@@ -32,7 +32,10 @@ class Machine(Jobs):
 
     # The loop
     def run(self) -> None:
-        self._run()
+        if self.tape is None and is_alone(self.scenario, self.policy):
+            self.moments, self.switches = run_alone(self, self.most)
+        else:
+            self._run()
         for cpu in self.cpus:
             cpu.close(self.now)
 

@@ -42,12 +42,17 @@ class CpuRun(Run):
         self.lives, self.deadlock = machine.lives, machine.deadlock
         self.switches, self.moments = machine.switches, machine.moments
         self.end = machine.end or machine.now
-        self.timelines = [filled(cpu.slices, self.end) for cpu in machine.cpus]
+        self.slices = [cpu.slices for cpu in machine.cpus]
 
     def _bound(self) -> Policy:
         policy = make(self.spec)
         policy.bind(Layer(name="cpu", provides=PROVIDES, random=draws(self.scenario.seed)))
         return policy
+
+    @cached_property
+    def timelines(self) -> list[list[Slice]]:
+        """What each processor did from 0 to the end."""
+        return [filled(slices, self.end) for slices in self.slices]
 
     @cached_property
     def stories(self) -> list[Story]:
