@@ -161,7 +161,10 @@ def _response(tasks: Sequence[Periodic], index: int, blocked: int) -> Response:
         worst = None if late else max(worst, busy - job * task.period)
         job += 1
     return Response(
-        id=task.id, wcet=task.wcet, period=task.period, deadline=task.deadline,
+        id=task.id,
+        wcet=task.wcet,
+        period=task.period,
+        deadline=task.deadline,
         blocking=blocked,
         response=worst,
         iterates=tuple(iterates),
