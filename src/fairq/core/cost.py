@@ -4,6 +4,7 @@ All arithmetic is on integers. Costs are in cost units: one input token of a mod
 Predictions move slowly and only with requests that finished, so that they never depend on timing.
 """
 
+from copy import copy
 from enum import StrEnum
 from fractions import Fraction
 from math import lcm
@@ -98,7 +99,9 @@ class Estimator:
         self.per_input, self.per_output, self.per_cached = (
             int(rate * self.per_unit) for rate in (model.alpha, model.beta, saved)
         )
-        self.prior = self.unknown()
+        self.context = model.context_length
+        # What is believed of a tenant and model never seen
+        self.prior = Habits(model.default_output * GRID, int(GRID / model.bytes_per_token))
         self.multiplies = bool(model.models or model.adapters or model.tiers)
         self.multipliers: dict[tuple[str, str, str], Fraction] = {}
 
@@ -108,16 +111,19 @@ class Estimator:
             return Estimate(request.size, 0, 0)
         key = (request.flow, request.model)
         habits = self.habits.get(key) or self.fading.get(key, self.prior)
-        context, prompts = self.model.context_length, request.prompts
-        inputs = request.input_tokens
+        inputs, prompts = request.input_tokens, request.prompts
         if inputs is None:
             inputs = request.extra_tokens - (-request.input_bytes * habits.tokens_per_byte // GRID)
-        inputs = min(inputs or 1, context * prompts)
+        if not 0 < inputs <= self.context * prompts:
+            inputs = min(inputs or 1, self.context * prompts)
         outputs = -(-habits.output // GRID)
-        if request.output_limit is not None:
-            outputs = min(outputs, request.output_limit)
-        outputs = min(outputs, context + -inputs // prompts) * request.choices * prompts
-        cached = inputs * habits.cached_share // GRID
+        limit, room = request.output_limit, self.context + -inputs // prompts
+        if limit is not None and limit < outputs:
+            outputs = limit
+        if room < outputs:
+            outputs = room
+        outputs *= request.choices * prompts
+        cached = inputs * habits.cached_share // GRID if self.per_cached else 0
         return Estimate(self.price(request, inputs, outputs, cached), inputs, outputs)
 
     def actual(self, request: Request, usage: Usage) -> int:
@@ -144,7 +150,8 @@ class Estimator:
             habits.output += (output - habits.output) // habits.outputs
         if usage.prompt and usage.source is UPSTREAM:
             if request.input_bytes and request.input_tokens is None:
-                rate = max(usage.prompt - request.extra_tokens, 1) * GRID // request.input_bytes
+                tokens = usage.prompt - request.extra_tokens
+                rate = (tokens if tokens > 1 else 1) * GRID // request.input_bytes
                 if habits.inputs < MEMORY:
                     habits.inputs += 1
                 habits.tokens_per_byte += (rate - habits.tokens_per_byte) // habits.inputs
@@ -179,7 +186,7 @@ class Estimator:
 
     def clipped(self, request: Request, usage: Usage) -> Usage:
         """An upstream cannot report more than its context holds: a broken one must not ruin a tenant."""
-        most = self.model.context_length * request.prompts
+        most = self.context * request.prompts
         if 0 <= usage.cached <= usage.prompt <= most and 0 <= usage.completion <= most * request.choices:
             return usage
         prompt = min(max(usage.prompt, 0), most)
@@ -191,15 +198,11 @@ class Estimator:
         key = (tenant, model)
         habits = self.habits.get(key)
         if habits is None:
-            habits = self.fading.pop(key, None) or self.unknown()
+            habits = self.fading.pop(key, None) or copy(self.prior)
             if 2 * len(self.habits) >= KEYS:
                 self.fading, self.habits = self.habits, {}
             self.habits[key] = habits
         return habits
-
-    def unknown(self) -> Habits:
-        """What is believed of a tenant and model never seen."""
-        return Habits(self.model.default_output * GRID, int(GRID / self.model.bytes_per_token))
 
     def state(self) -> list[Any]:
         """The fading generation, and the other one: [tenant, model, *habits] each."""

@@ -13,7 +13,7 @@ from fairq.core.policy import Time, Why
 UNUSED = Usage()
 
 
-class Entry(Struct, kw_only=True):
+class Entry(Struct, gc=False):
     """
     attempts    upstreams tried so far
     dispatched  when the first of them was

@@ -86,13 +86,14 @@ class Tenants:
         self.waiting -= 1
         self._forget(tenant)
 
-    def dispatched(self, request: Request, now: Time) -> None:
-        tenant = self.all[request.flow]
+    def dispatched(self, name: str, now: Time) -> None:
+        """A job of this tenant was picked."""
+        tenant = self.all[name]
         tenant.waiting -= 1
         self.waiting -= 1
         tenant.inflight += 1
         if tenant.inflight == tenant.flow.max_inflight:
-            self.policy.flow_open(tenant.flow.id, False, now)
+            self.policy.flow_open(name, False, now)
 
     def left(self, request: Request, now: Time) -> None:
         """A dispatched job runs no more and will not be tried again."""

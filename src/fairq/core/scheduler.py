@@ -45,6 +45,7 @@ class Scheduler:
                 provides=frozenset({Need.SIZE}),
                 cost=self.preview,
                 normalize=fixed,
+                tag=int,  # they are integers already
                 rebase=True,
             )
         )
@@ -68,8 +69,11 @@ class Scheduler:
 
     def next_deadline(self) -> int | None:
         """When a `Tick` is due: somebody's patience ends, or the policy has a timer."""
-        due = self.patience.due()
-        timer = self.policy.next_change(self.now, ROOMY) if self.timed else None
+        first = self.patience.ends.heap
+        due = first[0][0] if first else None
+        if not self.timed:
+            return due
+        timer = self.policy.next_change(self.now, ROOMY)
         return timer if due is None or (timer is not None and timer < due) else due
 
     def can_retry(self, id_: str) -> bool:
@@ -86,36 +90,39 @@ class Scheduler:
         """Raises FairqError for an event out of order and InvalidTransition for one that cannot happen to its job."""
         if event.seq != self.seq + 1 or event.time < self.now:
             raise FairqError(f"event {event.seq} at {event.time} cannot follow event {self.seq} at {self.now}")
-        self.seq, self.now = event.seq, event.time
+        self.seq = event.seq
+        self.now = now = event.time
         out: list[AnyCommand] = []
         try:
-            HANDLERS[type(event)](self, event, out)
+            newcomer = HANDLERS[type(event)](self, event, out)
         except InvalidTransition:  # nothing has changed, so nothing has happened
             self.seq -= 1
             raise
         if self.retries:
             self._retry(out)
-        while (lost := self.patience.lost(self.now)) is not None:
-            entry = self.jobs[lost[0]]  # a retrying one ends for what its upstream did
-            self._reject(entry, entry.failed if entry.state is RETRYING else lost[1], out)
-        if self.timed and (due := self.policy.next_change(self.now, ROOMY)) is not None and due <= self.now:
-            self.policy.timer(self.now)
-        if self.slots.free:
+        self._lose_patience(out)
+        if self.timed and (due := self.policy.next_change(now, ROOMY)) is not None and due <= now:
+            self.policy.timer(now)
+        if self.slots.free and self.tenants.waiting:
             self._fill(out)
+        if newcomer is not None and (newcomer.state is WAITING or newcomer.state is RETRYING):
+            self.patience.wait(newcomer.request)  # only now: mostly it is dispatched at once
+            self._lose_patience(out)
         if self.busy and not self.tenants.waiting:
             self.busy = False
             self.settlement.idled()
         return out
 
-    def _on_admitted(self, event: ev.Admitted, out: list[AnyCommand]) -> None:
+    # A handler returns the job whose wait begins, if there is one
+    def _on_admitted(self, event: ev.Admitted, out: list[AnyCommand]) -> Entry:
         request = event.request
         id_ = request.id
         if id_ in self.jobs:
             raise InvalidTransition(id_, self.jobs[id_].state, "Admitted", self.jobs[id_].story)
-        self.jobs[id_] = Entry(request=request)
+        self.jobs[id_] = entry = Entry(request)
         self.busy = True
         self.tenants.arrive(request, self.now)
-        self.patience.wait(request)
+        return entry
 
     def _on_cancelled(self, event: ev.Cancelled, out: list[AnyCommand]) -> None:
         entry = self._entry(event.id, "Cancelled")
@@ -139,7 +146,7 @@ class Scheduler:
         self._release(entry)
         self.tenants.left(entry.request, self.now)
 
-    def _on_attempt_failed(self, event: ev.AttemptFailed, out: list[AnyCommand]) -> None:
+    def _on_attempt_failed(self, event: ev.AttemptFailed, out: list[AnyCommand]) -> Entry:
         entry = self._entry(event.id, "AttemptFailed")
         entry.step("AttemptFailed")
         self._release(entry)
@@ -148,19 +155,19 @@ class Scheduler:
         if entry.gone:
             entry.step("Cancelled")
             self._end_unserved(entry, Outcome.CANCELLED_RUNNING, out)
-        else:
-            self.patience.wait(entry.request)
+        return entry
 
     def _on_finished(self, event: ev.Finished, out: list[AnyCommand]) -> None:
         entry = self._entry(event.id, "Finished")
         was = entry.state
         entry.step("Finished")
-        usage = self.estimator.clipped(entry.request, event.usage)
+        request, estimator = entry.request, self.estimator
+        usage = estimator.clipped(request, event.usage)
         actual = self._settle(entry, usage)
-        self.estimator.learn(entry.request, usage, event.outcome is COMPLETED)
+        estimator.learn(request, usage, event.outcome is COMPLETED)
         if was is RUNNING:
             self._release(entry)
-            self.tenants.left(entry.request, self.now)
+            self.tenants.left(request, self.now)
         self._end(entry, event.outcome, out, actual, usage, event)
 
     def _on_upstream_changed(self, event: ev.UpstreamChanged, out: list[AnyCommand]) -> None:
@@ -205,8 +212,8 @@ class Scheduler:
     # Dispatching
     def _fill(self, out: list[AnyCommand]) -> None:
         """Choose first, charge afterwards, until no slot is free or nobody is backlogged."""
-        policy, now = self.policy, self.now
-        while self.slots.free:
+        policy, settlement, slots, now = self.policy, self.settlement, self.slots, self.now
+        while slots.free and self.tenants.waiting:
             decision = policy.select(now, ROOMY)
             if not isinstance(decision, Pick):
                 if decision.plan is not None:
@@ -214,15 +221,16 @@ class Scheduler:
                 return
             entry = self.jobs[decision.job.id]
             request = entry.request
+            flow = request.flow
             entry.why = decision.why
-            entry.estimate = self.estimator.estimate(request)
-            entry.contended, entry.epoch = policy.contended(request.flow), self.settlement.epoch
+            entry.estimate = estimate = self.estimator.estimate(request)
+            entry.contended, entry.epoch = policy.contended(flow), settlement.epoch
             policy.commit(decision, now)
-            entry.charge = self.settlement.charge(request.flow, entry.estimate.cost)
-            policy.charge(request, entry.charge, now)
-            self.tenants.dispatched(request, now)
+            entry.charge = charge = settlement.charge(flow, estimate.cost)
+            policy.charge(request, charge, now)
+            self.tenants.dispatched(flow, now)
             entry.dispatched = now
-            self._send(entry, self.slots.with_room(), out)
+            self._send(entry, slots.with_room(), out)
 
     def _retry(self, out: list[AnyCommand]) -> None:
         for entry in list(self.retries.values()):
@@ -238,9 +246,10 @@ class Scheduler:
         request = entry.request
         entry.step("Dispatch")
         self.patience.drop(request.id)
-        upstream = self.placement.choose(request, room)
+        placement = self.placement
+        upstream = placement.choose(request, room)
         self.slots.take(upstream)
-        self.placement.dispatched(request, upstream)
+        placement.dispatched(request, upstream)
         entry.upstream = upstream.name
         entry.attempts += 1
         out.append(entry.sent(self.seq, self.now))
@@ -251,6 +260,14 @@ class Scheduler:
             self.placement.finished(entry.request, upstream)
 
     # Ending
+    def _lose_patience(self, out: list[AnyCommand]) -> None:
+        """Whoever has waited for too long ends; a retrying one for what its upstream did."""
+        ends, now = self.patience.ends, self.now
+        while ends and ends.heap[0][0] <= now:
+            entry = self.jobs[ends.heap[0][1]]
+            outcome = Outcome.EXPIRED if 0 < entry.request.expires <= now else Outcome.REFUSED_NO_UPSTREAM
+            self._reject(entry, entry.failed if entry.state is RETRYING else outcome, out)
+
     def _reject(self, entry: Entry, outcome: Outcome, out: list[AnyCommand], event: str = "Reject") -> None:
         entry.step(event)
         out.append(Reject(seq=self.seq, time=self.now, id=entry.request.id, outcome=outcome))
@@ -296,7 +313,7 @@ class Scheduler:
         return entry
 
 
-HANDLERS: dict[type, Callable[[Scheduler, Any, list[AnyCommand]], None]] = {
+HANDLERS: dict[type, Callable[[Scheduler, Any, list[AnyCommand]], Entry | None]] = {
     ev.Admitted: Scheduler._on_admitted,
     ev.Cancelled: Scheduler._on_cancelled,
     ev.Evicted: Scheduler._on_evicted,

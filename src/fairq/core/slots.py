@@ -31,7 +31,11 @@ class Slots:
         self.free = sum(max(u.free, 0) for u in self.usable)
 
     def with_room(self) -> list[Upstream]:
-        return [upstream for upstream in self.usable if upstream.inflight < upstream.slots]
+        """To be asked for while a slot is free; not to be changed."""
+        usable = self.usable
+        if len(usable) == 1:
+            return usable
+        return [upstream for upstream in usable if upstream.inflight < upstream.slots]
 
     def others(self, name: str) -> Iterator[Upstream]:
         """Usable upstreams but this one."""
@@ -45,7 +49,7 @@ class Slots:
         """None: it has been removed meanwhile."""
         upstream = self.upstreams.get(name)
         if upstream is not None:
-            upstream.inflight -= 1
-            if upstream.inflight < upstream.slots and upstream.usable:
+            upstream.inflight = inflight = upstream.inflight - 1
+            if inflight < upstream.slots and upstream.healthy and not upstream.draining:
                 self.free += 1
         return upstream

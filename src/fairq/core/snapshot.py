@@ -76,8 +76,7 @@ def validate(scheduler: Scheduler) -> None:
     living = {entry.request.flow for entry in jobs.values() if entry.state is not State.DELIVERING}
     check(living <= scheduler.tenants.all.keys(), "the tenant of a living job is forgotten")
     waits = {id_ for id_, entry in jobs.items() if entry.state in (State.WAITING, State.RETRYING)}
-    timed = {id_ for id_ in waits if jobs[id_].request.expires}
-    check(scheduler.patience.expiry.keys() == timed, "who expires is miscounted")
     dark = scheduler.patience.dark_since is not None
     check(dark != scheduler.is_lit(), "light is taken for darkness")
-    check(scheduler.patience.despair.keys() == (waits if dark else set()), "who despairs is miscounted")
+    ends = {id_ for id_ in waits if dark or jobs[id_].request.expires}
+    check(scheduler.patience.ends.keys() == ends, "whose patience ends is miscounted")
