@@ -5,7 +5,7 @@ from fractions import Fraction
 from msgspec import Struct
 
 
-class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Job(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One unit of work. What a layer does not have stays at its default.
 
     id        unique while the job lives
@@ -56,7 +56,7 @@ class Request(Job, frozen=True, kw_only=True, omit_defaults=True):
     expires: int = 0
 
 
-class Task(Job, frozen=True, kw_only=True, omit_defaults=True):
+class Task(Job, frozen=True, kw_only=True, omit_defaults=True, gc=True):
     """A job in a cluster. `demand`: resource -> how much of it the task holds while it runs."""
 
     demand: dict[str, int] = {}
