@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from fairq.core.job import Flow, Job
 from fairq.core.number import Number, to_json
-from fairq.core.policy import Cause, Decision, Pick, Policy, Stop, Time, View, Why
+from fairq.core.policy import ROOMY, Cause, Decision, Pick, Policy, Stop, Time, View, Why
 
 VERSION = 1
 KEYFRAME = 64
@@ -125,7 +125,8 @@ class Tape(Policy):
         self.name, self.unit = policy.name, policy.unit  # type: ignore[misc]
         self.calls: list[tuple[Any, ...]] = []
 
-    def step(self, time: Number, kind: str, why: Why | None = None, **what: Any) -> None:
+    def step(self, time: Number, kind: str, why: Why | str | None = None, **what: Any) -> None:
+        """`why` may be the id of a job that was chosen by `take`: its reason is looked up when the tape is played."""
         self.calls.append((None, time, kind, why, what))
 
     def play(
@@ -144,6 +145,7 @@ class Tape(Policy):
         foreseen  jobs whose need is shown before they have arrived
         """
         policy, sizes = fresh(), sizes or {}
+        whys: dict[str, Why] = {}
         left = {id_: sizes[id_] for id_ in foreseen}
         queues: dict[str, dict[str, None]] = {}
         running: dict[str, None] = {}
@@ -154,13 +156,18 @@ class Tape(Policy):
                     time=to_json(time),
                     kind=kind,
                     what=what,
-                    why=why,
+                    why=whys.get(why) if isinstance(why, str) else why,
                     queues={which: list(ids) for which, ids in queues.items() if ids},
                     running=list(running),
                     remaining=dict(left),
                     show=dict(policy.show()),
                 )
                 continue
+            if name == "take":
+                decision = policy.select(args[0], ROOMY)
+                if isinstance(decision, Pick):
+                    whys[decision.job.id] = decision.why
+                name, args = "commit", [decision, *args]
             getattr(policy, name)(*args)
             first = args[0]
             if name == "arrive":
@@ -209,6 +216,11 @@ class Tape(Policy):
     def commit(self, decision: Decision, now: Time) -> None:
         self.calls.append(("commit", decision, now))
         self.policy.commit(decision, now)
+
+    def take(self, now: Time, view: View) -> Job | None:
+        """For layers with room for every job: playing asks `select` again, so the reason costs nothing until then."""
+        self.calls.append(("take", now))
+        return self.policy.take(now, view)
 
     def timer(self, now: Time) -> None:
         self.calls.append(("timer", now))

@@ -29,7 +29,7 @@ def run_alone(jobs: Jobs, most: int) -> tuple[int, int]:
     """Runs `jobs` to the end. (moments, switches)"""
     policy, events, lives, by_id = jobs.policy, jobs.events, jobs.lives, jobs.by_id
     kind, view, slices, seq = type(policy), jobs.view, jobs.cpus[0].slices, jobs.seq
-    arrive, take, new, finished, preempted = policy.arrive, policy.take, Cause.NEW, Stop.FINISHED, Stop.PREEMPTED
+    arrive, take, new, finished = policy.arrive, policy.take, Cause.NEW, Stop.FINISHED
     charge = policy.charge if jobs.charges else None
     stop = policy.stop if kind.stop is not Policy.stop else None
     slice_ = policy.slice if kind.slice is not Policy.slice else None
@@ -46,7 +46,7 @@ def run_alone(jobs: Jobs, most: int) -> tuple[int, int]:
                 charge(live.job, now - since, now)
                 since = now
             if due == now:
-                record(slices, live.source.id, began, now)
+                extend(slices, live.source.id, began, now)
                 live.completion = now
                 if stop is not None:
                     stop(live.job, now, finished)
@@ -75,15 +75,15 @@ def run_alone(jobs: Jobs, most: int) -> tuple[int, int]:
                 arrive(coming.burst(next(seq)), now, new)
             else:
                 source.backlog.append(coming)
-        left: Live | None = None
+        left: Live | None = None  # who steps back from the processor
         if live is not None:
             expired = expiry <= now
             if expired or (preempts is not None and preempts(live.job, now)):
                 left, live = live, None
                 left.done += now - began
-                record(slices, left.source.id, began, now)
+                extend(slices, left.source.id, began, now)
                 if stop is not None:
-                    stop(left.job, now, Stop.SLICE_USED if expired else preempted)
+                    stop(left.job, now, Stop.SLICE_USED if expired else Stop.PREEMPTED)
                 arrive(left.job, now, Cause.PREEMPTED)
         if live is None:
             job = take(now, view)
@@ -112,12 +112,12 @@ def run_alone(jobs: Jobs, most: int) -> tuple[int, int]:
             rule = f"the run is not over at t = {now}; raise it, or ask for less"
             raise ConfigError("max_steps", most, rule)
     if live is not None:
-        record(slices, live.source.id, began, now)
+        extend(slices, live.source.id, began, now)
     jobs.now = now
     return moments, switches
 
 
-def record(slices: list[Slice], task: str, start: int, end: int) -> None:
+def extend(slices: list[Slice], task: str, start: int, end: int) -> None:
     if end > start:
         if slices:
             before = slices[-1]

@@ -38,6 +38,7 @@ class Jobs:
         if any(task.locks for task in scenario.tasks):
             self.locks = Locking(policy, self.sources, scenario.cpus, self._wake, self._priority_changed)
         self.charges = tape is not None or type(policy).charge is not Policy.charge
+        self.begun = False  # has a step been recorded?
         self.notes: dict[str, list[str]] = {}  # what happened since the last recorded step
         self.events: list[tuple[int, int, int, Any]] = []
         for source in self.sources:
@@ -66,7 +67,7 @@ class Jobs:
                 self.locks.release(live, resource)
         if live.done == source.work:
             if self.tape:
-                self._note("finished", live)
+                self.note("finished", live)
             live.completion = now
             self._stop(cpu, live, Stop.FINISHED)
             self._over(live)
@@ -75,7 +76,7 @@ class Jobs:
         live.goal = source.marks[live.mark]
         live.asked = 0
         if sleep := source.sleeps.get(live.done):
-            self._note("slept", live)
+            self.note("slept", live)
             live.slept += sleep
             live.leaves(now, now + sleep)
             self._stop(cpu, live, Stop.BLOCKED)
@@ -127,7 +128,7 @@ class Jobs:
         live.source.current = live
         self.by_id[live.id] = live
         if self.tape:
-            self._note("arrived", live)
+            self.note("arrived", live)
         job = live.burst(next(self.seq))
         if self.locks:
             self.locks.join(live)
@@ -135,14 +136,14 @@ class Jobs:
         self.drive.arrive(job, self.now, Cause.NEW)
 
     def _wake(self, live: Live) -> None:
-        self._note("woken", live)
+        self.note("woken", live)
         assert live.away
         live.away[-1] = (live.away[-1][0], self.now)
         live.waits = True
         self.drive.arrive(live.burst(next(self.seq)), self.now, Cause.WOKEN)
 
     def _abort(self, live: Live) -> None:
-        self._note("aborted", live)
+        self.note("aborted", live)
         live.aborted = True
         if live.id not in self.by_id:
             live.source.backlog.remove(live)
@@ -163,6 +164,15 @@ class Jobs:
         cpu.close(self.now)
         self.drive.stop(live.job, self.now, reason, on)
 
-    def _note(self, what: str, live: Live) -> None:
+    def note(self, what: str, live: Live) -> None:
         if self.tape is not None:
             self.notes.setdefault(what, []).append(live.id)
+
+    def record(self, now: int, ran: list[Live | None]) -> None:
+        """A step: what ran in the interval that ends now, what happened then, how things stand before the choice."""
+        if self.tape:
+            what = {"ran": [live and live.id for live in ran], **self.notes}
+            why = next((live.id for live in ran if live), None)
+            self.tape.step(now, "interval" if self.begun else "initial", why, **what)
+            self.begun = True
+            self.notes = {}

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from random import Random
 
 from fairq.core.job import Flow, Job
-from fairq.core.policy import Why
 from fairq.sim.cpu.scenario import Task
 
 
@@ -72,7 +71,6 @@ class Live:
     completion: int | None = None
     aborted = False
     waits = False  # in the policy's queue
-    why: Why | None = None  # it was chosen last; kept while recording
 
     def __init__(self, source: Source, release: int) -> None:
         self.source, self.release = source, release

@@ -8,7 +8,7 @@ before it runs on.
 from heapq import heappop
 
 from fairq.core.errors import ConfigError
-from fairq.core.policy import Cause, Pick, Policy, Stop
+from fairq.core.policy import Cause, Policy, Stop
 from fairq.locks import Hold
 from fairq.sim.cpu.alone import is_alone, run_alone
 from fairq.sim.cpu.jobs import RELEASE, Jobs
@@ -53,7 +53,7 @@ class Machine(Jobs):
                 if cpu.live is not None and cpu.live.done == cpu.live.goal:
                     self._reach(cpu, cpu.live)
             if end is not None and now >= end:
-                self._record(ran)
+                self.record(now, ran)
                 return
             while events and events[0][0] <= now:
                 _, kind, _, what = heappop(events)
@@ -70,7 +70,7 @@ class Machine(Jobs):
                     self.drive.timer(now)
                     change = policy.next_change(now, self.view)
             if tape:
-                self._record(ran)
+                self.record(now, ran)
             dispatch(now)
             moment = NEVER
             for cpu in cpus:
@@ -136,19 +136,10 @@ class Machine(Jobs):
 
     def _pick(self, now: int) -> Live | None:
         """Whom the policy lets run next."""
-        if self.tape is None:
-            job = self.policy.take(now, self.view)
-            if job is None:
-                return None
-            live = self.by_id[job.id]
-        else:
-            decision = self.policy.select(now, self.view)
-            if isinstance(decision, Pick) or decision.plan is not None:
-                self.drive.commit(decision, now)
-            if not isinstance(decision, Pick):
-                return None
-            live = self.by_id[decision.job.id]
-            live.why = decision.why
+        job = self.drive.take(now, self.view)
+        if job is None:
+            return None
+        live = self.by_id[job.id]
         live.waits = False
         return live
 
@@ -163,7 +154,7 @@ class Machine(Jobs):
             cpu.end = cpu.due  # until its next mark, where it may let go
             cpu.next = cpu.due
         else:
-            self._note("expired", live)
+            self.note("expired", live)
             self._step_back(cpu, live, Stop.SLICE_USED)
 
     def _step_back(self, cpu: Processor, live: Live, reason: Stop) -> None:
@@ -178,7 +169,7 @@ class Machine(Jobs):
         holder = self.locks.refuses(live)
         if holder is None:
             return False
-        self._note("blocked", live)
+        self.note("blocked", live)
         live.leaves(self.now, NEVER)
         circle = self.locks.protocol.deadlock(live.id)
         if circle and self.deadlock is None:
@@ -188,12 +179,3 @@ class Machine(Jobs):
             cpu.lose(self.now)
         self.locks.tell()
         return True
-
-    # Recording
-    def _record(self, ran: list[Live | None]) -> None:
-        """A step: what ran in the interval that ends now, what happened then, how things stand before the choice."""
-        if self.tape:
-            what = {"ran": [live and live.id for live in ran], **self.notes}
-            why = ran[0].why if ran[0] else None
-            self.tape.step(self.now, "interval" if self.moments else "initial", why, **what)
-            self.notes = {}

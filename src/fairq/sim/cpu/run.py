@@ -19,11 +19,13 @@ from fairq.sim.scenario import Run
 from fairq.sim.trace import Tape, Trace, stored
 
 PROVIDES = frozenset({Need.SIZE, Need.DEADLINE, Need.PREEMPTION, Need.RANDOM})
-RECORDS = (None, "events", "ticks")
+STEPS = ("events", "ticks")
 
 
 class CpuRun(Run):
-    """record  None: no trace; "events": a step wherever something happened; "ticks": a step for every tick (the lab's)
+    """record  how fine `trace` is: "events", a step wherever something happens (the default), or "ticks", one for every
+            tick (the lab's view). It costs nothing before `trace` is asked for: a run is a function of its scenario,
+            so then it is run again, watched.
 
     lives     every job, in order of release
     deadlock  None, or when and which jobs began to wait for each other; the others run on
@@ -31,13 +33,12 @@ class CpuRun(Run):
     """
 
     def __init__(self, scenario: CpuScenario, policy: str, record: str | None = None) -> None:
-        if record not in RECORDS:
-            raise ValueError(f"record = {record!r}: must be one of {RECORDS}")
-        self.scenario, self.spec = scenario, policy
+        if record is not None and record not in STEPS:
+            raise ValueError(f"record = {record!r}: must be one of {STEPS}")
+        self.scenario, self.spec, self.steps = scenario, policy, record or "events"
         bound = self._bound()
         self.policy, self.params = bound.name, bound.parameters()
-        self.tape = Tape(bound) if record else None
-        machine = Machine(scenario, bound, self.tape, ticks=record == "ticks")
+        machine = Machine(scenario, bound)
         machine.run()
         self.lives, self.deadlock = machine.lives, machine.deadlock
         self.switches, self.moments = machine.switches, machine.moments
@@ -97,13 +98,13 @@ class CpuRun(Run):
         return run
 
     def trace(self) -> Trace:
-        if self.tape is None:
-            raise ValueError("this run was not recorded")
-        steps = self.tape.play(
+        tape = Tape(self._bound())
+        Machine(self.scenario, tape.policy, tape, ticks=self.steps == "ticks").run()
+        steps = tape.play(
             self._bound,
             queue=lambda job: "ready",
-            sizes={live.id: live.source.task.work for live in self.lives},
-            foreseen=[live.id for live in self.lives if not live.source.task.recurs],
+            sizes={live.id: live.source.work for live in self.lives},
+            foreseen=[live.id for live in self.lives if not live.source.recurs],
         )
         return Trace(
             layer="cpu",
