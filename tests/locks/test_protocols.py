@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tests.sim.timelines import by_task, job, simulate, slices, ticks
 
 from fairq.core.errors import ConfigError
-from fairq.locks import Ceiling, Hold, ImmediateCeiling, Inheritance, Protocol
+from fairq.locks import PROTOCOLS, Ceiling, Hold, ImmediateCeiling, Inheritance, Protocol
+from fairq.policies.fixed import PROTOCOL
 
 
 def held(resource: str, at: int, for_: int) -> dict[str, Any]:
@@ -306,3 +307,7 @@ def test_no_resource_is_held_twice_and_everybody_ends_unless_deadlocked(
             if lock["at"] + lock["for"] == own + 1:
                 assert inside.pop(lock["resource"]) == who
     assert done == {task["id"]: task["burst"] for task in tasks}
+
+
+def test_policies_offer_every_protocol_there_is() -> None:
+    assert PROTOCOL.choices == tuple(PROTOCOLS)
