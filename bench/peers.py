@@ -48,7 +48,7 @@ def peers() -> tuple[list[Peer], list[str]]:
         found.append(Peer("nginx", partial(_nginx, nginx)))
     for package in ("sglang-router", "vllm-router"):
         try:
-            python = _environment(package)
+            python = environment(package)
         except subprocess.CalledProcessError:
             missing.append(f"{package}: its wheel does not install here")
         else:
@@ -74,7 +74,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _environment(package: str) -> Path:
+def environment(package: str) -> Path:
     folder = CACHE / package
     python = folder / "bin" / "python"
     if not (folder / "ready").exists():

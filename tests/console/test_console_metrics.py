@@ -14,6 +14,8 @@ from fairq.console.heaviest import OTHER
 from fairq.console.live import Live
 from fairq.console.metrics import Families
 from fairq.console.snapshot import snapshot
+from fairq.core.events import Refused
+from fairq.core.lifecycle import Outcome
 from fairq.core.lines import encode
 from fairq.core.roster import Setup
 from fairq.testing.replies import Gate, Reset, answer
@@ -179,6 +181,18 @@ def test_made_up_ids_cost_few_labels_and_no_memory() -> None:
     total = sum(sample.value for family in found if family.name == "fairq_requests" for sample in family.samples)
     lost = 3000 - total
     assert 0 <= lost <= 50, "only what was counted for a label that gave way is gone"
+
+
+def test_a_tenant_whose_first_request_is_refused_has_its_label_at_once() -> None:
+    run = Recording(Setup(wait_for_upstream=FAR))
+    run.upstream(1)
+    live = Live(labels=5)
+    for number in range(2):
+        run.emit(Refused, id=f"bad-{number}", tenant="zoe", outcome=Outcome.REFUSED_INVALID, status=400)
+    feed(live, run)
+    families = {family.name: family for family in Families(snapshot(live)).collect()}
+    counted = {s.labels["tenant"]: s.value for s in families["fairq_requests"].samples}
+    assert counted == {"zoe": 2}
 
 
 def test_a_tenant_called_other_is_counted_with_the_others() -> None:

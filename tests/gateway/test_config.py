@@ -241,7 +241,7 @@ def test_a_tenant_has_its_own_terms_and_else_the_defaults() -> None:
         "tenant_defaults: {weight: 2, max_inflight: 9, models: [m], queue: {requests: 5}}\n"
         "tenants: [{id: a, weight: 1/2, models: ['*'], queue: {bytes: 7}}]\nsecurity: {cache_salt: on}"
     )
-    a, other = config.terms()["a"], config.default_terms("other")
+    a, other = config.terms()["a"], config.default_terms("unlisted")
     assert (a.weight, a.max_inflight, a.models, a.queue_requests, a.queue_bytes) == (Fraction(1, 2), 9, None, 5, 7)
     assert (other.weight, other.models, other.queue_bytes) == (2, frozenset({"m"}), 64 << 20)
     assert a.cache_salt != other.cache_salt  # D-7: tenants never share a prefix cache

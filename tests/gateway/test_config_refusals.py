@@ -81,7 +81,7 @@ def refusals(text: str, environ: dict[str, str] | None = None) -> list[str]:
         (
             "tenants: [{id: a b}]",
             "f:1: tenants[0].id = a b: must be 1 to 128 letters, digits or ._@:+/- , beginning and "
-            "ending with a letter or digit (quote a number)",
+            "ending with a letter or digit, and not `other` (quote a number)",
         ),
         (
             "identity: {trusted_tenant_headers_from: [10.0.0.1/8]}",

@@ -71,10 +71,14 @@ def test_the_command_says_where_the_line_goes_and_edits_nothing(tmp_path: Path, 
     assert file.read_text() == text
 
 
+TENANT_RULE = "must be 1 to 128 letters, digits or ._@:+/- , first and last a letter or digit, and not `other`"
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["a b"], "TENANT = 'a b': must be 1 to 128 letters, digits or ._@:+/- , first and last a letter or digit"),
+        (["a b"], f"TENANT = 'a b': {TENANT_RULE}"),
+        (["other"], f"TENANT = 'other': {TENANT_RULE}"),
         (["a", "-c", "/does/not/exist"], "/does/not/exist: cannot be read: No such file or directory"),
     ],
 )

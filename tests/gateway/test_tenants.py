@@ -154,6 +154,7 @@ def test_by_default_nobody_is_trusted() -> None:
         ([BEARER_A, TENANT_B, TENANT_B], TWO_TENANTS),
         ([(b"x-fairq-tenant", b"")], BAD_TENANT),
         ([(b"x-fairq-tenant", b"a,b")], BAD_TENANT),
+        ([(b"x-fairq-tenant", b"other")], BAD_TENANT),  # the label of many in the metrics
         ([(b"x-fairq-tenant", b"a b")], BAD_TENANT),
         ([(b"x-fairq-tenant", "é".encode())], BAD_TENANT),
         ([(b"x-fairq-tenant", b"a" * 129)], BAD_TENANT),

@@ -25,7 +25,8 @@ def new(
     from fairq.gateway.keys import config_line, new_key
 
     if not is_tenant_id(tenant):
-        _fail(f"TENANT = {tenant!r}: must be 1 to 128 letters, digits or ._@:+/- , first and last a letter or digit")
+        rule = "must be 1 to 128 letters, digits or ._@:+/- , first and last a letter or digit, and not `other`"
+        _fail(f"TENANT = {tenant!r}: {rule}")
     place = f"tenant {tenant}'s `keys` in the configuration" if config is None else _place(config, tenant)
     key = new_key()
     typer.echo(key)

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from fairq import policies
 from fairq.core.errors import ConfigError, FairqError, UnknownName
 from fairq.core.settlement import SETTLEMENTS
 from fairq.engines.process import Engines, start_engines
@@ -21,6 +20,7 @@ from fairq.engines.settings import EngineSettings
 from fairq.gateway.child import Child
 from fairq.gateway.config import Config, load
 from fairq.gateway.config_check import warnings
+from fairq.gateway.config_names import gateway_policy
 from fairq.gateway.control import Control
 from fairq.gateway.gateway import Gateway
 from fairq.gateway.log import RequestLog
@@ -51,10 +51,13 @@ class Options:
         """The configuration, with what the command line changes. Raises ConfigError, InvalidConfig."""
         if self.config is not None and self.upstreams:
             raise ConfigError("--upstream", self.upstreams[0], "cannot stand beside --config, which names upstreams")
-        if bool(self.upstreams) != (self.max_inflight is not None):
-            raise ConfigError("--max-inflight", self.max_inflight, "goes with --upstream, and --upstream with it")
+        if self.max_inflight is not None and not self.upstreams:
+            raise ConfigError("--max-inflight", self.max_inflight, "has no meaning without --upstream")
         if self.upstreams:
-            config = Config.quick(self.upstreams, self.max_inflight or 0)
+            config = Config.quick(self.upstreams, self.max_inflight or 1)
+            if not self.max_inflight:
+                given = "missing" if self.max_inflight is None else self.max_inflight
+                raise ConfigError("--max-inflight", given, "must say how many requests each --upstream runs at once")
         else:
             config = load(self.config) if self.config is not None else Config()
         return self.over(config)
@@ -74,7 +77,7 @@ class Options:
     def _pool(self) -> dict[str, str]:
         given = {key: value for key, value in self.pool.items() if value is not None}
         if "policy" in given:
-            policies.make(given["policy"])
+            gateway_policy(given["policy"])
         if given.get("settlement", "fixed") not in SETTLEMENTS:
             raise UnknownName("--settlement", given["settlement"], SETTLEMENTS)
         return given

@@ -121,8 +121,8 @@ class LivePool(Fold):
         self._known += 1
         self._repeated += 1
         self.bytes += len(raw) + 1
+        self._count(line)  # first, so that a tenant has its label when its first line is fed
         self.feed(line)
-        self._count(line)
         self.ring.add(self.name, line, raw, self.wall)
 
     def _count(self, line: AnyLine) -> None:

@@ -7,7 +7,7 @@ from fairq.core.lifecycle import Outcome
 from fairq.core.policy import Why
 
 
-class Command(Struct, frozen=True, omit_defaults=True, tag_field="is"):
+class Command(Struct, frozen=True, omit_defaults=True, tag_field="is", gc=False):
     seq: int
     time: int
     id: str

@@ -5,12 +5,12 @@ Predictions move slowly and only with requests that finished, so that they never
 """
 
 from copy import copy
+from dataclasses import astuple, dataclass
 from enum import StrEnum
 from fractions import Fraction
 from math import lcm
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from fairq.core.job import Request
@@ -69,7 +69,8 @@ class Estimate(Struct, frozen=True):
     output_tokens: int
 
 
-class Habits(Struct, array_like=True):
+@dataclass(slots=True)
+class Habits:
     """What a tenant does with a model, on the grid: output tokens, tokens per input byte, cached share of input.
 
     Each is a moving average. The prior counts as one sample; then the last MEMORY samples weigh most.
@@ -207,7 +208,7 @@ class Estimator:
     def state(self) -> list[Any]:
         """The fading generation, and the other one: [tenant, model, *habits] each."""
         return [
-            [[tenant, model, *msgspec.to_builtins(habits)] for (tenant, model), habits in generation.items()]
+            [[tenant, model, *astuple(habits)] for (tenant, model), habits in generation.items()]
             for generation in (self.fading, self.habits)
         ]
 

@@ -1,6 +1,6 @@
 """The entry of a living job: its state, what was decided about it, and the records made of it."""
 
-from msgspec import Struct
+from dataclasses import dataclass
 
 from fairq.core.commands import Dispatch, Ended
 from fairq.core.cost import Estimate, Usage
@@ -11,15 +11,17 @@ from fairq.core.lifecycle import LIFECYCLE, Outcome, State
 from fairq.core.policy import Time, Why
 
 UNUSED = Usage()
+UNKNOWN = Estimate(0, 0, 0)
+UNDECIDED = Why("")
 
 
-class Entry(Struct, gc=False):
+@dataclass(slots=True)  # no Struct: it changes often, and slots of a plain class are several times faster to set
+class Entry:
     """
     attempts    upstreams tried so far
     dispatched  when the first of them was
     gone        its client left while it ran
     failed      how the last attempt ended, if it is retrying
-    story       its events so far, for the one who reads an error
     """
 
     request: Request
@@ -27,14 +29,13 @@ class Entry(Struct, gc=False):
     upstream: str = ""
     attempts: int = 0
     dispatched: Time = 0
-    estimate: Estimate = Estimate(0, 0, 0)
+    estimate: Estimate = UNKNOWN
     charge: int = 0
     contended: bool = False
     epoch: int = 0
-    why: Why = Why("")
+    why: Why = UNDECIDED
     gone: bool = False
     failed: Outcome = Outcome.FAILED_CONNECT
-    story: str = "Admitted"
 
     def step(self, event: str) -> None:
         """Raises InvalidTransition, and changes nothing, if the table has no such step."""
@@ -42,7 +43,18 @@ class Entry(Struct, gc=False):
         if state is None:
             raise InvalidTransition(self.request.id, self.state, event, self.story)
         self.state = state
-        self.story += f" -> {event}"
+
+    @property
+    def story(self) -> str:
+        """Its events so far, for the one who reads an error."""
+        events = ["Admitted", *["Dispatch", "AttemptFailed"] * self.attempts]
+        if self.attempts and self.state is not State.RETRYING:
+            events.pop()
+        if self.gone:
+            events.append("Cancelled")
+        if self.state is State.DELIVERING:
+            events.append("SlotFreed")
+        return " -> ".join(events)
 
     def sent(self, seq: int, now: Time) -> Dispatch:
         """The command of the present attempt."""

@@ -13,7 +13,7 @@ from fairq.core.job import Flow, Request
 from fairq.core.lifecycle import Outcome
 
 
-class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="is"):
+class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="is", gc=False):
     seq: int
     time: int
 

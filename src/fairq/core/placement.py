@@ -1,14 +1,14 @@
 """The placement contract: which upstream gets a job that the policy has picked. It never changes who is next."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
-
-from msgspec import Struct
 
 from fairq.core.job import Job
 
 
-class Upstream(Struct):
+@dataclass(slots=True)
+class Upstream:
     """One server of a pool, as a placement sees it. `free` may be negative after a reconfiguration."""
 
     name: str

@@ -99,7 +99,7 @@ class Stop(StrEnum):
     BLOCKED = "blocked"
 
 
-class Why(Struct, frozen=True):
+class Why(Struct, frozen=True, gc=False):
     """A stable code and its numbers, never a sentence: CLI, lab, ledger and tests each say it their own way."""
 
     code: str

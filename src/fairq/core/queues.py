@@ -55,7 +55,8 @@ class FlowPolicy(Policy):
         if open_ and flow in self.closed:
             self.closed.discard(flow)
             if flow in self.queues:
-                self._join(flow, now)
+                self.joined(flow, now)
+                self.ranking.put(flow, self.rank(flow))
         elif not open_:
             self.closed.add(flow)
             self.ranking.drop(flow)
@@ -75,7 +76,8 @@ class FlowPolicy(Policy):
             return
         self.queues[flow] = deque((job,))
         if flow not in self.closed:
-            self._join(flow, now)
+            self.joined(flow, now)
+            self.ranking.put(flow, self.rank(flow))
 
     def cancel(self, job: Job, now: Time) -> None:
         """O(1) amortised: a job inside its queue is only marked, and leaves when it comes to the head."""
@@ -115,7 +117,8 @@ class FlowPolicy(Policy):
         flow = heap[0][1]
         self.picked(flow)
         self._waiting -= 1
-        return self._take_head(flow)
+        queue = self.queues[flow]
+        return queue.popleft() if len(queue) > 1 and not self.cancelled else self._take_head(flow)
 
     def charge(self, job: Job, amount: int, now: Time) -> None:
         """Called once after `commit`: the amount is known, so the flow takes its new place."""
@@ -165,10 +168,6 @@ class FlowPolicy(Policy):
         for flow, queue in self.queues.items():
             self.queues[flow] = deque(job for job in queue if job.id not in self.cancelled)
         self.cancelled.clear()
-
-    def _join(self, flow: str, now: Time) -> None:
-        self.joined(flow, now)
-        self.ranking.put(flow, self.rank(flow))
 
     # State
     def state(self) -> dict[str, Any]:

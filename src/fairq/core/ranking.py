@@ -43,8 +43,10 @@ class Ranking(dict[Name, Key]):
 
     def drop(self, name: Name) -> None:
         """Remove `name`; nothing happens when it is not there."""
-        if self.pop(name, None) is not None and self.heap[0][1] == name:
-            self._expose()
+        if self.pop(name, None) is not None and (heap := self.heap)[0][1] == name:
+            heappop(heap)
+            if heap and self.get(heap[0][1]) != heap[0][0]:
+                self._expose()
 
     def clear(self) -> None:
         super().clear()

@@ -1,5 +1,7 @@
 """Who is who in a pool: its setup, and its tenants with their caps and pauses."""
 
+from dataclasses import dataclass
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -26,7 +28,8 @@ class Setup(Struct, frozen=True, kw_only=True):
     wait_for_upstream: int = 0
 
 
-class Tenant(Struct):
+@dataclass(slots=True)
+class Tenant:
     flow: Flow
     configured: bool = False
     waiting: int = 0

@@ -100,14 +100,17 @@ class Scheduler:
             raise
         if self.retries:
             self._retry(out)
-        self._lose_patience(out)
+        ends = self.patience.ends.heap
+        if ends and ends[0][0] <= now:
+            self._lose_patience(out)
         if self.timed and (due := self.policy.next_change(now, ROOMY)) is not None and due <= now:
             self.policy.timer(now)
         if self.slots.free and self.tenants.waiting:
             self._fill(out)
         if newcomer is not None and (newcomer.state is WAITING or newcomer.state is RETRYING):
             self.patience.wait(newcomer.request)  # only now: mostly it is dispatched at once
-            self._lose_patience(out)
+            if not self.slots.usable:
+                self._lose_patience(out)
         if self.busy and not self.tenants.waiting:
             self.busy = False
             self.settlement.idled()
@@ -230,14 +233,14 @@ class Scheduler:
             policy.charge(request, charge, now)
             self.tenants.dispatched(flow, now)
             entry.dispatched = now
-            self._send(entry, slots.with_room(), out)
+            self._send(entry, slots.room, out)
 
     def _retry(self, out: list[AnyCommand]) -> None:
         for entry in list(self.retries.values()):
             if not self.can_retry(entry.request.id):
                 self._reject(entry, entry.failed, out)
             elif self.slots.free:
-                room = [upstream for upstream in self.slots.with_room() if upstream.name != entry.upstream]
+                room = [upstream for upstream in self.slots.room if upstream.name != entry.upstream]
                 if room:
                     del self.retries[entry.request.id]
                     self._send(entry, room, out)

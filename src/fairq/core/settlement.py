@@ -60,30 +60,27 @@ class Forward(Settlement):
     def charge(self, flow: str, estimate: int) -> int:
         due = estimate + self.carry.pop(flow, 0)
         if due < 1:
-            self._carry(flow, due - 1)
+            self.carry[flow] = due - 1
             return 1
         return due
 
     def joined(self, flow: str, lead: Callable[[str], int]) -> None:
-        carry = self.carry.get(flow, 0)
-        if carry < 0:
-            del self.carry[flow]
-            self._carry(flow, max(carry, -max(lead(flow), 0)))
+        if self.carry.get(flow, 0) < 0:
+            carry = max(self.carry.pop(flow), -max(lead(flow), 0))
+            if carry:
+                self.carry[flow] = carry
 
     def finished(self, flow: str, error: int, epoch: int, contended: bool) -> None:
         if contended and error and epoch == self.epoch:
-            self._carry(flow, self.carry.pop(flow, 0) + error)
+            carry = self.carry.pop(flow, 0) + error
+            if carry:
+                self.carry[flow] = carry  # now the youngest
+                if len(self.carry) > CARRIES:
+                    self.carry = dict(islice(self.carry.items(), CARRIES // 2, None))
 
     def idled(self) -> None:
         self.carry.clear()
         self.epoch += 1
-
-    def _carry(self, flow: str, amount: int) -> None:
-        """Remember it, as the youngest; `flow` has no carry now."""
-        if amount:
-            self.carry[flow] = amount
-            if len(self.carry) > CARRIES:
-                self.carry = dict(islice(self.carry.items(), CARRIES // 2, None))
 
     def state(self) -> dict[str, Any]:
         return {"carry": list(self.carry.items()), "epoch": self.epoch}

@@ -1,16 +1,27 @@
-"""The slots of a pool: its upstreams, how many of their slots are free, and since when none of them is usable."""
+"""The slots of a pool: its upstreams, how many of their slots are free, and where."""
 
+from bisect import insort
 from collections.abc import Iterable, Iterator
 
 from fairq.core.placement import Upstream
 
 
+def by_name(upstream: Upstream) -> str:
+    return upstream.name
+
+
 class Slots:
-    """O(1) to take and to release; O(upstreams) at a change and to list who has room."""
+    """O(upstreams) at a change, and at most that to take and to release.
+
+    usable  healthy, not draining, with slots at all; in order of name
+    room    those of them that have a free slot; in order of name
+    free    slots in all
+    """
 
     def __init__(self) -> None:
         self.upstreams: dict[str, Upstream] = {}
-        self.usable: list[Upstream] = []  # healthy, not draining, with slots at all; in order of name
+        self.usable: list[Upstream] = []
+        self.room: list[Upstream] = []
         self.free = 0
 
     def change(self, name: str, slots: int, healthy: bool, draining: bool, running: Iterable[str]) -> None:
@@ -27,29 +38,29 @@ class Slots:
         self.count()
 
     def count(self) -> None:
-        self.usable = sorted((u for u in self.upstreams.values() if u.usable), key=lambda u: u.name)
-        self.free = sum(max(u.free, 0) for u in self.usable)
-
-    def with_room(self) -> list[Upstream]:
-        """To be asked for while a slot is free; not to be changed."""
-        usable = self.usable
-        if len(usable) == 1:
-            return usable
-        return [upstream for upstream in usable if upstream.inflight < upstream.slots]
+        self.usable = sorted((u for u in self.upstreams.values() if u.usable), key=by_name)
+        self.room = [upstream for upstream in self.usable if upstream.free > 0]
+        self.free = sum(upstream.free for upstream in self.room)
 
     def others(self, name: str) -> Iterator[Upstream]:
         """Usable upstreams but this one."""
         return (upstream for upstream in self.usable if upstream.name != name)
 
     def take(self, upstream: Upstream) -> None:
+        """One of `room`."""
         upstream.inflight += 1
         self.free -= 1
+        if upstream.inflight == upstream.slots:
+            self.room.remove(upstream)
 
     def release(self, name: str) -> Upstream | None:
         """None: it has been removed meanwhile."""
         upstream = self.upstreams.get(name)
-        if upstream is not None:
-            upstream.inflight = inflight = upstream.inflight - 1
-            if inflight < upstream.slots and upstream.healthy and not upstream.draining:
-                self.free += 1
+        if upstream is None:
+            return None
+        upstream.inflight = inflight = upstream.inflight - 1
+        if inflight < upstream.slots and upstream.healthy and not upstream.draining:
+            self.free += 1
+            if inflight == upstream.slots - 1:
+                insort(self.room, upstream, key=by_name)
         return upstream

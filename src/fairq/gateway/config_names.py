@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, SecretStr, ValidationInfo
 
 from fairq import placements, policies
 from fairq.core.errors import ConfigError
+from fairq.core.policy import Need, Policy
 from fairq.gateway.config_values import broken, kind
 
 _TENANT = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._@:+/-]{0,126}[A-Za-z0-9])?")
@@ -32,15 +33,19 @@ def secret(value: object) -> object:
 
 
 def is_tenant_id(text: str) -> bool:
-    """1 to 128 ASCII characters, letters, digits and ``._@:+/-``, beginning and ending with a letter or digit."""
-    return _TENANT.fullmatch(text) is not None
+    """1 to 128 ASCII characters, letters, digits and ``._@:+/-``, beginning and ending with a letter or digit.
+
+    ``other`` is the label under which metrics count the tenants that have none of their own.
+    """
+    return _TENANT.fullmatch(text) is not None and text != "other"
 
 
 def tenant_id(value: object) -> str:
     """A valid tenant id."""
     if not isinstance(value, str) or not is_tenant_id(value):
         raise broken(
-            "must be 1 to 128 letters, digits or ._@:+/- , beginning and ending with a letter or digit (quote a number)"
+            "must be 1 to 128 letters, digits or ._@:+/- , beginning and ending with a letter or digit,"
+            " and not `other` (quote a number)"
         )
     return str(value)
 
@@ -80,9 +85,14 @@ def url_path(value: object) -> str:
     return str(value)
 
 
+def gateway_policy(spec: str) -> Policy:
+    """A policy that needs no more than a gateway knows. Raises ConfigError."""
+    return policies.make_for(spec, frozenset({Need.SIZE}))
+
+
 def policy_spec(value: object) -> str:
-    """NAME or NAME:key=value,key=value of a registered policy."""
-    return _registered(value, policies.make)
+    """NAME or NAME:key=value,key=value of a policy that fits a gateway."""
+    return _registered(value, gateway_policy)
 
 
 def placement_name(value: object) -> str:

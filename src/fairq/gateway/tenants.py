@@ -65,7 +65,7 @@ TWO_TENANTS = Refusal(Outcome.REFUSED_INVALID, "ambiguous_tenant", "tenant heade
 BAD_TENANT = Refusal(
     Outcome.REFUSED_INVALID,
     "invalid_tenant",
-    "a tenant is 1 to 128 letters, digits or ._@:+/- , beginning and ending with a letter or digit",
+    "a tenant is 1 to 128 letters, digits or ._@:+/- , beginning and ending with a letter or digit, and not `other`",
 )
 TOO_MANY_TENANTS = Refusal(
     Outcome.REFUSED_QUEUE_FULL,

@@ -11,7 +11,7 @@ class LeastLoaded(Placement):
 
     def choose(self, job: Job, upstreams: Sequence[Upstream]) -> Upstream:
         best = upstreams[0]
-        for upstream in upstreams:
+        for upstream in upstreams[1:]:
             if upstream.inflight * best.slots < best.inflight * upstream.slots:
                 best = upstream
         return best

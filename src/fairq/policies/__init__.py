@@ -1,7 +1,7 @@
 """The policies. Adding one is a file in this folder and a line in POLICIES."""
 
 from fairq.core.errors import ConfigError, UnknownName
-from fairq.core.policy import Policy
+from fairq.core.policy import Need, Policy
 from fairq.policies.cfs import CFS
 from fairq.policies.drf import DRF
 from fairq.policies.drr import DRR
@@ -55,3 +55,17 @@ def make(spec: str) -> Policy:
             raise ConfigError("policy", spec, "must be NAME or NAME:key=value,key=value with each key once")
         given[key] = value
     return POLICIES[name](**given)
+
+
+def make_for(spec: str, provides: frozenset[Need]) -> Policy:
+    """The same, for a layer that provides so much; ConfigError names the policies that fit it."""
+    fitting = [name for name, policy in POLICIES.items() if policy.needs <= provides]
+    name = spec.partition(":")[0]
+    if ALIASES.get(name, name) not in POLICIES:
+        raise UnknownName("policy", name, [*fitting, *ALIASES])
+    policy = make(spec)
+    missing = policy.needs - provides
+    if missing:
+        rule = f"needs {', '.join(sorted(missing))}, which is not known here; {', '.join(sorted(fitting))} do without"
+        raise ConfigError("policy", spec, rule)
+    return policy

@@ -21,7 +21,7 @@ from typing import Any
 
 from fairq.core.job import Flow, Job
 from fairq.core.number import Number, exact, of_json, to_json
-from fairq.core.policy import NOTHING_WAITS, Decision, Need, Param, Pick, Time, Unit, View, Why
+from fairq.core.policy import NOTHING_WAITS, Decision, Layer, Need, Param, Pick, Policy, Time, Unit, View, Why
 from fairq.core.queues import FlowPolicy
 
 
@@ -48,6 +48,10 @@ class DRR(FlowPolicy):
         self.quanta: dict[str, Number] = {}
         self.visited = ""  # whose turn it is and who has had its quantum for it
 
+    def bind(self, layer: Layer) -> None:
+        super().bind(layer)
+        self.cost = layer.cost
+
     def flow_changed(self, flow: Flow, now: Time) -> None:
         super().flow_changed(flow, now)
         above, below = self.weights[flow.id]
@@ -66,7 +70,7 @@ class DRR(FlowPolicy):
 
     def next_fit(self) -> tuple[int, Job]:
         """How many visits from the head of the ring on dispatch nothing, and what the one after them dispatches."""
-        cost, quanta = self.layer.cost, self.quanta
+        cost, quanta = self.cost, self.quanta
         short: list[tuple[int, Job]] = []
         for visits, (flow, deficit) in enumerate(self.ring.items()):
             quantum = quanta.get(flow, self.quantum)
@@ -84,13 +88,13 @@ class DRR(FlowPolicy):
         if not self.ring:
             return NOTHING_WAITS
         visits, head = self.next_fit()
-        return Pick(head, Why("fits-deficit", {"visits": visits, "cost": self.layer.cost(head)}), visits)
+        return Pick(head, Why("fits-deficit", {"visits": visits, "cost": self.cost(head)}), visits)
 
     def commit(self, decision: Decision, now: Time) -> None:
         if isinstance(decision, Pick):
             flow = decision.job.flow
             self.visit(decision.plan, flow)
-            self.ring[flow] -= self.layer.cost(decision.job)
+            self.ring[flow] -= self.cost(decision.job)
         super().commit(decision, now)
 
     def visit(self, passed: int, flow: str) -> None:
@@ -104,6 +108,29 @@ class DRR(FlowPolicy):
             for one in turns[: passed % size]:
                 ring.move_to_end(one)
             self.visited = flow
+
+    def take(self, now: Time, view: View) -> Job | None:
+        """As the paper writes it. After a round in which nothing fits, `select` sees how many more it takes."""
+        ring = self.ring
+        for _ in range(len(ring)):
+            flow = next(iter(ring))
+            deficit = ring[flow]
+            if flow != self.visited:
+                self.visited = flow
+                deficit += self.quanta.get(flow, self.quantum)
+            queue = self.queues[flow]
+            cost = self.cost(queue[0])
+            if cost <= deficit:
+                ring[flow] = deficit - cost
+                self._waiting -= 1
+                return queue.popleft() if len(queue) > 1 and not self.cancelled else self._take_head(flow)
+            ring[flow] = deficit
+            ring.move_to_end(flow)
+            self.visited = ""
+        return Policy.take(self, now, view) if ring else None
+
+    def charge(self, job: Job, amount: int, now: Time) -> None:
+        """The cost has been taken from the deficit."""
 
     def show(self) -> Mapping[str, Any]:
         return {"ring": list(self.ring), "deficits": {flow: to_json(self.ring[flow]) for flow in sorted(self.ring)}}

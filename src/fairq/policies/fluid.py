@@ -3,9 +3,9 @@
     dV/dt = r / (sum of w over the flows that the fluid is serving);   V = 0 at the start of a busy period
     S = max(V(a), F of the flow's packet before),  F = S + L / w;      it is served while V goes from S to F
 
-V is exact as long as it is a multiple of 1/2**bits or coarser; from then on it is rounded down to a grid of at least
-2**bits / (sum of w) points per unit, and lags behind the exact V by less than n grid steps, where n counts the arrivals
-of this busy period that found their flow idle in the fluid. Proof: no service is lost, what does not move V is kept; so
+V is exact until its denominator would pass 2**bits; from then on, in this busy period, it is rounded down to a grid of
+at least 2**bits / (sum of w) points per unit, and lags behind the exact V by less than n steps of it, where n counts
+the arrivals so far that found their flow idle in the fluid. Proof: no service is lost, what does not move V is kept; so
 only the start tags of those n are rounded. Lowering tags by at most d lowers V by at most d, and each rounding adds at
 most one step to d. (Exact rationals gain a few bits at each of those arrivals, without end.)
 """
@@ -40,6 +40,7 @@ class Fluid:
         """A busy period begins."""
         self.virtual_time: Number = 0
         self.scale = 1
+        self.full = False  # is the grid as fine as it gets?
         self.weight: Number = 0  # of all that are being served
         self.at: Number = 0
         self.unspent: Number = 0  # service up to `at` that did not move V to the next point of the grid
@@ -56,7 +57,7 @@ class Fluid:
                 steps, self.unspent = divmod(service, weight)
                 self.virtual_time = virtual_time + steps
                 self.weight = weight
-                return self._refine() if self.unspent else 1
+                return self._refine() if self.unspent and not self.full else 1
             if ends[flow] > end:
                 heapreplace(heap, (ends[flow], flow))
                 continue
@@ -71,6 +72,7 @@ class Fluid:
     def _refine(self) -> int:
         factor = Fraction(self.unspent, self.weight).denominator
         if self.limit is not None and self.scale * factor > self.limit:
+            self.full = True
             return 1
         self.scale *= factor
         self.virtual_time = self.virtual_time * factor + quotient(self.unspent * factor, self.weight)
@@ -105,13 +107,14 @@ class Fluid:
         tags = {"virtual_time": self.virtual_time, "at": self.at, "unspent": self.unspent}
         return {
             "scale": str(self.scale),
+            "full": self.full,
             "ends": {flow: str(end) for flow, end in self.ends.items()},
             "weights": {flow: str(weight) for flow, weight in self.weights.items()},
             **{name: str(tag) for name, tag in tags.items()},
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self.scale = int(state["scale"])
+        self.scale, self.full = int(state["scale"]), state["full"]
         self.ends = {flow: of_text(end) for flow, end in state["ends"].items()}
         self.heap = sorted((end, flow) for flow, end in self.ends.items())
         self.weights = {flow: of_text(weight) for flow, weight in state["weights"].items()}

@@ -80,7 +80,8 @@ class SFQ(FlowPolicy):
             self.idled(now)
 
     def joined(self, flow: str, now: Time) -> None:
-        self.meters[flow] = max(self.meters.get(flow, self.origin), self.virtual_time - self.right)
+        meter, level = self.meters.get(flow, self.origin), self.virtual_time - self.right
+        self.meters[flow] = meter if meter > level else level
         if len(self.meters) > self.sweep_at:
             self.sweep()
 

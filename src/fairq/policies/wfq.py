@@ -35,24 +35,28 @@ class WFQ(FlowPolicy):
     def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
         if not self._waiting and not self.fluid.ends:
             self.fluid.reset()
-        self.advance(now)
-        length = self.normalized(job.flow, self.layer.cost(job))
-        self.tags[job.id] = self.fluid.enter(job.flow, length, self.weights.get(job.flow, ONE))
+        factor = self.fluid.advance(now)
+        if factor > 1:
+            self.regrid(factor)
+        weight = self.weights.get(job.flow, ONE)
+        self.tags[job.id] = self.fluid.enter(job.flow, self.layer.normalize(self.layer.cost(job), *weight), weight)
         super().arrive(job, now, cause)
 
     def rank(self, flow: str) -> Number:
-        return self.tags[self.head(flow).id][1]
+        return self.tags[self.queues[flow][0].id][1]
 
     def picked(self, flow: str) -> None:
-        del self.tags[self.head(flow).id]
+        del self.tags[self.queues[flow][0].id]
 
     def cancel(self, job: Job, now: Time) -> None:
         del self.tags[job.id]
         super().cancel(job, now)
 
     def advance(self, now: Number) -> None:
-        """V to `now`; all tags follow when its grid becomes finer."""
-        factor = self.fluid.advance(now)
+        self.regrid(self.fluid.advance(now))
+
+    def regrid(self, factor: int) -> None:
+        """All tags follow when the grid of V has become finer."""
         if factor > 1:
             self.tags = {id_: (start * factor, end * factor) for id_, (start, end) in self.tags.items()}
             for flow in self.ranking:

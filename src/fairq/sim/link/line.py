@@ -10,9 +10,10 @@ from typing import Any
 from fairq.core.errors import ConfigError
 from fairq.core.job import Job
 from fairq.core.number import Number
-from fairq.core.policy import ROOMY, Pick, Policy, Stop
+from fairq.core.policy import ROOMY, Policy, Stop
 from fairq.policies.gps import GPS
 from fairq.sim.link.stalls import Stalls
+from fairq.sim.trace import Tape
 
 Departure = tuple[Job, Number | None, Number]
 """A packet, when the first and when the last of it was sent; None from a fluid, which sends all at once."""
@@ -41,8 +42,9 @@ def send(
     enter, leave  instead of `policy.arrive`, and when a packet leaves its queue: for buffers
     """
     take, charge, enter = policy.take, policy.charge, enter or policy.arrive
-    told = type(policy).stop is not Policy.stop
-    timed = type(policy).next_change is not Policy.next_change
+    kind = type(policy.policy if isinstance(policy, Tape) else policy)
+    told = kind.stop is not Policy.stop
+    timed = kind.next_change is not Policy.next_change
     coming = iter(arrivals)
     at, job = next(coming, END)
     now: Any = 0
@@ -105,15 +107,13 @@ def pour(
             enter(job, worked)
             at, job = next(coming, END)
             continue
-        if end.denominator.bit_length() > WIDEST:
+        if max(end.denominator, fluid.fluid.scale).bit_length() > WIDEST:
             rule = f"exact times need more than {WIDEST} bits after {len(departures)} packets; give it fewer packets"
             raise ConfigError("policy", policy.name, rule)
-        decision = policy.select(end, ROOMY)
-        assert isinstance(decision, Pick)
-        policy.commit(decision, end)
+        done = policy.take(end, ROOMY)
+        assert done is not None
         if leave:
-            leave(decision.job)
-        policy.charge(decision.job, decision.job.size or 0, end)
-        policy.stop(decision.job, end, Stop.FINISHED)
-        departures.append((decision.job, None, stalls.when(end) if stalls else end))
+            leave(done)
+        policy.charge(done, done.size or 0, end)
+        departures.append((done, None, stalls.when(end) if stalls else end))
     return departures

@@ -14,6 +14,7 @@ from fairq.core.number import Number, quotient, to_json
 from fairq.core.policy import Layer, Need, Policy
 from fairq.policies import make
 from fairq.policies.gps import GPS
+from fairq.sim.collector import collector_paused
 from fairq.sim.draw import draws
 from fairq.sim.link.line import Departure, pour, send
 from fairq.sim.link.recorder import LinkTape
@@ -42,7 +43,8 @@ class LinkRun(Run):
         bound = self._bound()
         self.policy, self.params = bound.name, bound.parameters()
         self.tape = LinkTape(bound, self.tick) if record else None
-        self.departures, self.dropped = self._drive(bound, self.tape or bound)
+        with collector_paused():
+            self.departures, self.dropped = self._drive(bound, self.tape or bound)
 
     def _bound(self) -> Policy:
         parts = lcm(*(flow.weight.numerator for flow in self.scenario.all_flows()))
@@ -68,7 +70,8 @@ class LinkRun(Run):
         if scenario.buffer is not None or any(flow.buffer is not None for flow in flows):
             room = Room(policy, scenario.buffer, {flow.id: flow.buffer for flow in flows})
         enter, leave = (room.enter, room.leave) if room else (None, None)
-        arrivals = ((job.arrival * tick, job) for job in scenario.jobs())
+        jobs = scenario.jobs
+        arrivals = zip([job.arrival * tick for job in jobs], jobs, strict=True)
         stalls = self._stalls()
         if isinstance(bound, GPS):
             departures = pour(policy, bound, arrivals, enter, leave, stalls)
@@ -125,6 +128,7 @@ class LinkRun(Run):
     def trace(self) -> Trace:
         if self.tape is None:
             raise ValueError("this run was not recorded")
+        self.tape.write_steps()
         return Trace(
             layer="link",
             scenario=self.scenario.model_dump(mode="json", by_alias=True, exclude_defaults=True),

@@ -1,6 +1,8 @@
 """What a link simulation is given: flows, their packets, and how the link behaves. Sizes and times are integers."""
 
 from fractions import Fraction
+from functools import cached_property
+from operator import itemgetter
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -86,30 +88,18 @@ class LinkScenario(Scenario):
             return self.flows
         return tuple(Flow.model_construct(id=id_) for id_ in dict.fromkeys(packet.flow for packet in self.packets))
 
+    @cached_property
     def jobs(self) -> list[Job]:
         """Every packet, in order of arrival; those of one instant as they are listed."""
-        single: list[tuple[int, Packet]] = []
-        for packet in self.packets:
-            if packet.count == 1:
-                single.append((packet.arrival, packet))
-            else:
-                single.extend((packet.arrival + n * packet.every, packet) for n in range(packet.count))
-        single.sort(key=lambda item: item[0])
+        single = [(packet.arrival + n * packet.every, packet) for packet in self.packets for n in range(packet.count)]
+        single.sort(key=itemgetter(0))
         numbers: dict[str, int] = {}
         jobs = []
-        for seq, (arrival, packet) in enumerate(single, 1):
+        for seq, (at, packet) in enumerate(single, 1):
             flow = packet.flow
-            number = numbers[flow] = numbers.get(flow, 0) + 1
-            jobs.append(
-                Job(
-                    id=f"{flow}#{number}",
-                    flow=flow,
-                    seq=seq,
-                    arrival=arrival,
-                    size=packet.size,
-                    estimate=packet.estimate,
-                )
-            )
+            numbers[flow] = number = numbers.get(flow, 0) + 1
+            size, told = packet.size, packet.estimate
+            jobs.append(Job(id=f"{flow}#{number}", flow=flow, seq=seq, arrival=at, size=size, estimate=told))
         return jobs
 
     def run(self, policy: str, record: str | None = None) -> Any:
