@@ -20,6 +20,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from fairq.core.errors import UnknownName
+from fairq.measure.fairness import Interval
 from fairq.policies import make
 from fairq.sim.source import InvalidScenario, Place, read_yaml
 from fairq.sim.trace import Trace
@@ -69,9 +70,13 @@ def broken(rule: str, *at: int | str) -> PydanticCustomError:
 
 class Scenario(Part, ABC):
     """policies  each NAME or NAME:key=value,key=value; runs are side by side on identical arrivals
-    seed      of every random number in the run"""
+    seed      of every random number in the run
+    title, look_for, source  for people: what it is about, what to see in it, where it is from"""
 
     layer: str
+    title: Annotated[str, Field(max_length=200)] = ""
+    look_for: Annotated[str, Field(max_length=2000)] = ""
+    source: Annotated[str, Field(max_length=1000)] = ""
     policies: Annotated[
         tuple[str, ...], BeforeValidator(_listed), Field(validation_alias=AliasChoices("policies", "policy"))
     ] = ("fcfs",)
@@ -83,14 +88,39 @@ class Scenario(Part, ABC):
 
 
 class Run(ABC):
-    """What came out of one policy on one scenario."""
+    """What came out of one policy on one scenario.
 
+    spec            the policy as it was asked for, NAME:key=value
+    policy, params  its name, and all its parameters
+    """
+
+    spec: str
     policy: str
     params: Mapping[str, Any]
 
     @abstractmethod
     def as_json(self) -> dict[str, Any]:
         """One entry of the `runs` of `--json`."""
+
+    @abstractmethod
+    def jobs(self) -> list[dict[str, Any]]:
+        """A row for each job; times are exact."""
+
+    @abstractmethod
+    def measured(self) -> dict[str, Any]:
+        """The layer's measures in one row."""
+
+    @abstractmethod
+    def fairness(self) -> list[Interval]:
+        """Normalized service over the intervals in which the same flows compete."""
+
+    @abstractmethod
+    def weights(self) -> dict[str, Fraction]:
+        """Of each flow."""
+
+    def max_min(self, interval: Interval) -> Fraction | None:
+        """The max-min index of one of the intervals of `fairness`."""
+        return interval.max_min(self.weights())
 
     @abstractmethod
     def trace(self) -> Trace:
