@@ -12,12 +12,12 @@ leaves, for the flow was backlogged when it was chosen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 from msgspec import Struct
 
-from fairq.core.number import Number
+from fairq.core.number import Number, quotient
 
 Time = int | float | Fraction
 
@@ -31,6 +31,41 @@ def jain(values: Iterable[Number]) -> Fraction | None:
     listed = list(values)
     squares = sum(value * value for value in listed)
     return Fraction(sum(listed)) ** 2 / (len(listed) * squares) if squares else None
+
+
+def max_min_fair(
+    capacity: Number, demands: Mapping[str, Number | None], weights: Mapping[str, Number]
+) -> dict[str, Number]:
+    """The weighted max-min fair allocation of `capacity`, by water filling; in the capacity's unit, exact.
+
+        x_i = min(d_i, w_i * level),  with the level at which  sum of x_i = min(capacity, sum of d_i)
+
+    No flow's x_i / w_i can grow without that of a flow that has no more shrinking. demands: None is without end.
+    O(n log n).
+    """
+    order = sorted(demands, key=lambda flow: _full_at(demands[flow], weights[flow]))
+    left, weight = Fraction(capacity), sum((Fraction(weights[flow]) for flow in order), Fraction(0))
+    found: dict[str, Number] = {}
+    for flow in order:
+        share = left * weights[flow] / weight
+        demand = demands[flow]
+        given = share if demand is None else min(Fraction(demand), share)
+        found[flow] = quotient(given, 1)
+        left, weight = left - given, weight - weights[flow]
+    return {flow: found[flow] for flow in demands}
+
+
+def _full_at(demand: Number | None, weight: Number) -> tuple[bool, Number]:
+    """The level of the water at which a flow has all that it asks for."""
+    return (True, 0) if demand is None else (False, Fraction(demand) / weight)
+
+
+def max_min_index(got: Mapping[str, Number], fair: Mapping[str, Number]) -> Fraction | None:
+    """min over flows of got_i / fair_i: 1 is max-min fair, 0 is a flow that was due something and got nothing.
+
+    None where nothing was due. Without unit; at most 1 while no more was given than was shared out.
+    """
+    return min((Fraction(got[flow]) / due for flow, due in fair.items() if due), default=None)
 
 
 class Interval(Struct, frozen=True):
@@ -47,6 +82,23 @@ class Interval(Struct, frozen=True):
     @property
     def jain(self) -> Fraction | None:
         return jain(self.service.values())
+
+    @property
+    def gap(self) -> Number:
+        """The largest less the smallest normalized service inside: what SFQ and its kin bound."""
+        return max(self.service.values()) - min(self.service.values())
+
+    def max_min(
+        self, weights: Mapping[str, Number], capacity: Number | None = None, most: Number | None = None
+    ) -> Fraction | None:
+        """The max-min index of the interval's service. All of its flows are backlogged, so each wants all it can get.
+
+        capacity  what could be given in all; None: what was given
+        most      what one flow can use of it (on m processors a task one of them, so the interval's length)
+        """
+        got = {flow: service * weights[flow] for flow, service in self.service.items()}
+        total = sum(got.values()) if capacity is None else capacity
+        return max_min_index(got, max_min_fair(total, dict.fromkeys(got, most), weights))
 
 
 class BackloggedIntervals:

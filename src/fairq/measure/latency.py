@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from typing import Any
 
 from msgspec import Struct
 
@@ -57,6 +58,18 @@ def summary(values: Iterable[Time]) -> Summary | None:
         return None
     p50, p90, p99 = (float(nearest_rank(ordered, percent)) for percent in (50, 90, 99))
     return Summary(len(ordered), float(mean(ordered)), p50, p90, p99, float(ordered[-1]))
+
+
+def flat(measures: Struct) -> dict[str, Any]:
+    """Measures in one row: of a summary its mean, p50, p99 and max."""
+    row: dict[str, Any] = {}
+    for name in measures.__struct_fields__:
+        value = getattr(measures, name)
+        if isinstance(value, Summary):
+            row |= {f"{name} {which}": getattr(value, which) for which in ("mean", "p50", "p99", "max")}
+        else:
+            row[name] = value
+    return row
 
 
 def ttft(arrival: Time, first_token: Time) -> Time:

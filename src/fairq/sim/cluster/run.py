@@ -6,13 +6,20 @@ At one instant: tasks that end, tasks that arrive, then picks until nothing is p
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
+from msgspec import to_builtins
+from msgspec.structs import replace
+
 from fairq.core.job import Flow, Job, Task
 from fairq.core.number import Number, quotient
 from fairq.core.policy import Layer, Need, Pick, Policy, Stop
+from fairq.measure.cluster import Held, Measures, measure, shares
+from fairq.measure.fairness import Interval
+from fairq.measure.latency import flat
 from fairq.policies import make
 from fairq.sim.cluster.scenario import ClusterScenario, User
 from fairq.sim.draw import draws
@@ -37,7 +44,10 @@ class Room:
 
     def fits(self, job: Job) -> bool:
         assert isinstance(job, Task)
-        return all(self.used[resource] + amount <= self.capacity[resource] for resource, amount in job.demand.items())
+        return self.has(job.demand)
+
+    def has(self, demand: Mapping[str, int]) -> bool:
+        return all(self.used[resource] + amount <= self.capacity[resource] for resource, amount in demand.items())
 
     def cached_prefix(self, job: Job) -> int:
         return 0
@@ -65,6 +75,7 @@ class ClusterRun(Run):
 
     picks  users in the order in which their tasks started
     steps  (time, "start" or "finish", user, its dominant share afterwards)
+    tasks  every task that was started, in that order
     ended  the tasks that ended after the last pick; with what runs then, they are how things stood at it
     """
 
@@ -78,7 +89,12 @@ class ClusterRun(Run):
         self.room = Room(scenario.capacity)
         self.picks: list[str] = []
         self.steps: list[tuple[int, str, str, Number]] = []
+        self.tasks: dict[str, Held] = {}
         self.ended: list[Task] = []
+        self.end = 0
+        self._spare = False  # was there ever room for a task that waited?
+        self._waiting = dict.fromkeys((user.id for user in scenario.users), 0)
+        self._backlogs: list[tuple[int, frozenset[str]]] = []  # from when on who had tasks waiting
         self._numbers = count(1)
         self._endless = {user.id: user for user in scenario.users if user.endless}
         self._durations: dict[str, int | None] = {}  # of the tasks that wait
@@ -110,6 +126,7 @@ class ClusterRun(Run):
                 self.room.give_back(task)
                 policy.stop(task, now, Stop.FINISHED)
                 self.ended.append(task)
+                self.tasks[task.id] = replace(self.tasks[task.id], finish=now)
                 self._note(now, "finish", task)
             while coming and coming[-1][0] == now:
                 _, _, user, tasks, duration = coming.pop()
@@ -119,11 +136,23 @@ class ClusterRun(Run):
                 duration = self._durations.pop(task.id)
                 if duration is not None:
                     heappush(ending, (now + duration, task.seq, task))
+            self._look(now)
+        self.end = self.end if horizon is None else horizon
+
+    def _look(self, now: int) -> None:
+        """After the picks of a moment."""
+        self.end = now
+        waiting = frozenset(user for user, tasks in self._waiting.items() if tasks)
+        self._backlogs.append((now, waiting))
+        self._spare = self._spare or any(
+            self.room.has(user.demand) for user in self.scenario.users if user.id in waiting
+        )
 
     def _arrive(self, policy: Policy, user: User, duration: int | None, now: int) -> None:
         seq = next(self._numbers)
         task = Task(id=f"{user.id}#{seq}", flow=user.id, seq=seq, arrival=now, size=1, demand=user.demand)
         self._durations[task.id] = duration
+        self._waiting[user.id] += 1
         policy.arrive(task, now)
 
     def _fill(self, policy: Policy, now: int) -> list[Task]:
@@ -138,6 +167,8 @@ class ClusterRun(Run):
             if user := self._endless.get(task.flow):  # its queue is never empty
                 self._arrive(policy, user, user.duration, now)
             policy.commit(decision, now)
+            self._waiting[task.flow] -= 1
+            self.tasks[task.id] = Held(user=task.flow, demand=task.demand, arrival=task.arrival, start=now)
             self.room.take(task)
             policy.charge(task, 1, now)
             self.picks.append(task.flow)
@@ -158,6 +189,29 @@ class ClusterRun(Run):
             room.take(task)
         return room
 
+    @cached_property
+    def measures(self) -> Measures:
+        return measure(self.tasks.values(), self.room.capacity, self.end, not self._spare)
+
+    def measured(self) -> dict[str, Any]:
+        row = flat(self.measures)
+        used = row.pop("utilisation") or {}
+        return row | {f"{resource} used": share for resource, share in used.items()}
+
+    def jobs(self) -> list[dict[str, Any]]:
+        return [
+            {"user": task.user, "arrival": task.arrival, "start": task.start, "finish": task.finish}
+            | {"waiting": task.start - task.arrival}
+            for task in self.tasks.values()
+        ]
+
+    def fairness(self) -> list[Interval]:
+        """Dominant share * time / weight over the intervals in which the same users have tasks waiting."""
+        return shares(self.tasks.values(), self._backlogs, self.end, self.room.capacity, self.weights())
+
+    def weights(self) -> dict[str, Fraction]:
+        return {user.id: user.weight for user in self.scenario.users}
+
     def as_json(self) -> dict[str, Any]:
         room = self.at_last_pick()
         users = [user.id for user in self.scenario.users]
@@ -169,6 +223,7 @@ class ClusterRun(Run):
             "tasks": {user: running[user] for user in users},
             "dominant_share": {user: str(room.dominant_share(user)) for user in users},
             "used": room.used,
+            "measures": to_builtins(self.measures),
             "steps": [
                 {"time": time, "kind": kind, "user": user, "dominant_share": str(share)}
                 for time, kind, user, share in self.steps

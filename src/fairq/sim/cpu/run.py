@@ -9,6 +9,7 @@ from msgspec import to_builtins
 from fairq.core.policy import Layer, Need, Policy
 from fairq.measure.cpu import Measures, Story, measure, shares
 from fairq.measure.fairness import Interval
+from fairq.measure.latency import flat
 from fairq.policies import make
 from fairq.sim.cpu.live import Live
 from fairq.sim.cpu.machine import Machine
@@ -64,10 +65,31 @@ class CpuRun(Run):
     def measures(self) -> Measures:
         return measure(self.stories, self.timelines, self.end)
 
+    def measured(self) -> dict[str, Any]:
+        return flat(self.measures) | {"switches": self.switches}
+
+    def jobs(self) -> list[dict[str, Any]]:
+        """Of recurring tasks too; `turnaround` is what real-time texts call the response time."""
+        keys = ("turnaround", "waiting", "response", "deadline", "lateness", "missed")
+        return [
+            {"task": one.task, "arrival": one.arrival, "work": one.work, "first_run": one.first_run}
+            | {"completion": one.completion}
+            | {key: getattr(one, key) for key in keys}
+            | {"preemptions": live.preemptions}
+            for live, one in zip(self.lives, self.stories, strict=True)
+        ]
+
     def fairness(self) -> list[Interval]:
         """Normalized service over the intervals in which the same tasks are ready or running."""
-        weights = {task.id: task.share for task in self.scenario.tasks}
-        return shares(self.stories, self.timelines, weights)
+        return shares(self.stories, self.timelines, self.weights())
+
+    def weights(self) -> dict[str, Fraction]:
+        return {task.id: task.share for task in self.scenario.tasks}
+
+    def max_min(self, interval: Interval) -> Fraction | None:
+        """Of the ticks of all processors, no task can use more than those of one."""
+        length = Fraction(interval.end - interval.start)
+        return interval.max_min(self.weights(), length * len(self.timelines), length)
 
     def as_json(self) -> dict[str, Any]:
         several = len(self.timelines) > 1

@@ -5,13 +5,20 @@ and a packet of size s takes s*q ticks. Tags are counted in parts of 1/(lcm of t
 is exact, and made of integers.
 """
 
+from collections.abc import Callable
 from fractions import Fraction
+from functools import cached_property
 from math import lcm
 from typing import Any
+
+from msgspec import to_builtins
 
 from fairq.core.job import Flow, Job
 from fairq.core.number import Number, quotient, to_json
 from fairq.core.policy import Layer, Need, Policy
+from fairq.measure.fairness import Interval
+from fairq.measure.latency import flat
+from fairq.measure.served import Measures, Served, measure, shares
 from fairq.policies import make
 from fairq.policies.gps import GPS
 from fairq.sim.collector import collector_paused
@@ -93,6 +100,51 @@ class LinkRun(Run):
         """Ticks in units of time."""
         return quotient(ticks, self.tick)
 
+    @cached_property
+    def served(self) -> list[Served]:
+        """Every packet that was sent, in units of time."""
+        return [
+            Served(
+                flow=job.flow,
+                arrival=job.arrival,
+                start=None if start is None else self.time(start),
+                finish=self.time(finish),
+                time=self.time((job.size or 0) * self.pace),
+                amount=job.size or 0,
+            )
+            for job, start, finish in self.departures
+        ]
+
+    @cached_property
+    def measures(self) -> Measures:
+        return measure(self.served, self._worked())
+
+    def measured(self) -> dict[str, Any]:
+        return flat(self.measures) | {"dropped": len(self.dropped)}
+
+    def fairness(self) -> list[Interval]:
+        """Normalized service (size / weight) over the intervals in which the same flows have packets waiting."""
+        return shares(self.served, self.weights(), self._worked())
+
+    def weights(self) -> dict[str, Fraction]:
+        return {flow.id: flow.weight for flow in self.scenario.all_flows()}
+
+    def jobs(self) -> list[dict[str, Any]]:
+        rows = [
+            packet_json(departure[0])
+            | {"start": one.start, "finish": one.finish, "turnaround": one.turnaround, "waiting": one.waiting}
+            for departure, one in zip(self.departures, self.served, strict=True)
+        ]
+        none = dict.fromkeys(("start", "finish", "turnaround", "waiting"))
+        return rows + [packet_json(job) | none for job in self.dropped]
+
+    def _worked(self) -> Callable[[Number], Number]:
+        """Time -> for how much of it the link has been able to send."""
+        stalls = self._stalls()
+        if stalls is None:
+            return lambda time: time
+        return lambda time: quotient(stalls.worked(quotient(time * self.tick, 1)), self.tick)
+
     def as_json(self) -> dict[str, Any]:
         return {
             "policy": self.policy,
@@ -100,6 +152,7 @@ class LinkRun(Run):
             "departures": [self._departure(*departure) for departure in self.departures],
             "dropped": [packet_json(job) for job in self.dropped],
             "flows": self._flows(),
+            "measures": to_builtins(self.measures),
         }
 
     def _departure(self, job: Job, start: Number | None, finish: Number) -> dict[str, Any]:

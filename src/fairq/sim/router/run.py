@@ -10,13 +10,18 @@ The order at a boundary of logical time:
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
+
+from msgspec import to_builtins
 
 from fairq.core.errors import ConfigError
 from fairq.core.job import Flow
 from fairq.core.number import exact
 from fairq.core.policy import ROOMY, Layer, Need, Pick, Policy, Stop
 from fairq.measure.fairness import BackloggedIntervals, Interval
+from fairq.measure.latency import flat
+from fairq.measure.served import Measures, Served, measure
 from fairq.policies import make
 from fairq.sim.draw import draws
 from fairq.sim.router.scenario import RouterScenario
@@ -42,7 +47,8 @@ class RouterRun(Run):
         self.tape = Tape(bound) if record else None
         self.order: list[str] = []
         self.intervals: list[Interval] = []
-        for step in self._steps(self.tape or bound):
+        self.served: list[Served] = []
+        for step in self._steps(self.tape or bound, served=self.served):
             if step["kind"] == "dispatch":
                 self.order.append(step["tenant"])
 
@@ -51,7 +57,9 @@ class RouterRun(Run):
         policy.bind(Layer(name="router", provides=PROVIDES, random=draws(self.scenario.seed)))
         return policy
 
-    def _steps(self, policy: Policy, detailed: bool = False) -> Iterator[dict[str, Any]]:
+    def _steps(
+        self, policy: Policy, detailed: bool = False, served: list[Served] | None = None
+    ) -> Iterator[dict[str, Any]]:
         """Drives `policy` through the scenario. `detailed`: with what the policy shows, which takes O(tenants)."""
         intervals = BackloggedIntervals()
         weights = {tenant.id: tenant.weight.as_integer_ratio() for tenant in self.scenario.tenants}
@@ -100,6 +108,10 @@ class RouterRun(Run):
                 after["virtual_time"] = clock
             self._note(policy, step, decision)
             yield step | after
+            if served is not None:
+                served.append(
+                    Served(flow=job.flow, arrival=job.arrival, start=now, finish=now + 1, time=1, amount=cost)
+                )
             now += 1
             joined = join() if policy.waiting() else []
         self.intervals = intervals.close(now)
@@ -108,6 +120,28 @@ class RouterRun(Run):
         if policy is self.tape:
             what = {key: value for key, value in step.items() if key not in ("kind", "time", "reset")}
             self.tape.step(step["time"], step["kind"], decision.why if decision else None, **what)
+
+    @cached_property
+    def measures(self) -> Measures:
+        """In logical time: a dispatch takes 1."""
+        return measure(self.served)
+
+    def measured(self) -> dict[str, Any]:
+        return flat(self.measures)
+
+    def fairness(self) -> list[Interval]:
+        """Normalized service (cost / weight) over the intervals in which the same tenants have requests waiting."""
+        return self.intervals
+
+    def weights(self) -> dict[str, Fraction]:
+        return {tenant.id: Fraction(tenant.weight) for tenant in self.scenario.tenants}
+
+    def jobs(self) -> list[dict[str, Any]]:
+        return [
+            {"tenant": one.flow, "cost": one.amount, "joined": one.arrival, "dispatched": one.start}
+            | {"waiting": one.waiting}
+            for one in self.served
+        ]
 
     def as_json(self) -> dict[str, Any]:
         """Tags are exact rationals as strings, never rebased; null and no meters from a policy without virtual time."""
@@ -120,6 +154,7 @@ class RouterRun(Run):
             "steps": steps,
             "final_virtual_time": tags(policy)["virtual_time"],
             "fairness": [interval_json(interval) for interval in self.intervals],
+            "measures": to_builtins(self.measures),
         }
 
     def trace(self) -> Trace:
