@@ -114,8 +114,8 @@ def test_what_never_fits_is_refused_at_arrival() -> None:
     ("limits", "key"),
     [
         ({"max_sequences": 0}, "max_sequences"),
-        ({"step_tokens": 3}, "step_tokens"),
-        ({"context_length": 200}, "pool_tokens"),
+        ({"step_tokens": 3}, "max_sequences"),
+        ({"context_length": 200}, "context_length"),
     ],
 )
 def test_impossible_models_name_the_key(limits: dict[str, int], key: str) -> None:

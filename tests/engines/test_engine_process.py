@@ -21,7 +21,7 @@ from fairq.engines.process import start_engines
 from fairq.engines.settings import EngineSettings
 from fairq.testing.clock import eventually
 
-COMMAND = [sys.executable, "-c", "import typer; from fairq.cli.engine import engine; typer.run(engine)"]
+COMMAND = [sys.executable, "-c", "import sys; from fairq.cli import main; sys.argv[0:1] = ['fairq', 'engine']; main()"]
 
 
 @contextmanager
@@ -114,9 +114,12 @@ def test_the_command_prints_its_addresses_and_ends_on_sigterm() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--speed", "0"], "engine.speed = 0.0: must be above 0"),
+        (["--speed", "0"], "--speed = 0.0: must be above 0"),
         (["--preset", "a10g"], "did you mean a10g-llama2-7b"),
-        (["--context-length", "20000"], "engine.pool_tokens = 10000: one sequence of context_length = 20000"),
+        (
+            ["--context-length", "20000"],
+            "--context-length = 20000: one such sequence must fit into",
+        ),
     ],
 )
 def test_the_command_names_the_bad_value(options: list[str], said: str) -> None:

@@ -5,9 +5,8 @@ import math
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from tests.cli.program import fairq
 
-from fairq.cli import key as key_cli
 from fairq.gateway.config import Config, parse
 from fairq.gateway.keys import config_line, fingerprint, key_table, new_key, tenant_of
 
@@ -49,11 +48,11 @@ def test_a_key_is_revoked_by_reloading_without_it() -> None:
 
 
 def test_the_command_prints_a_key_and_the_line_that_admits_it() -> None:
-    result = CliRunner().invoke(key_cli.app, ["new", "team-a"])
-    key, line = result.stdout.splitlines()
-    assert result.exit_code == 0
+    result = fairq("key", "new", "team-a")
+    key, line = result.out.splitlines()
+    assert result.status == 0
     assert line == "sha256:" + hashlib.sha256(key.encode()).hexdigest()
-    assert key not in result.stderr
+    assert key not in result.err
     assert tenant_of(table(parse(f"tenants: [{{id: team-a, keys: ['{line}']}}]")), key.encode()) == "team-a"
 
 
@@ -65,9 +64,9 @@ def test_the_command_says_where_the_line_goes_and_edits_nothing(tmp_path: Path, 
     file = tmp_path / "f.yaml"
     text = f"tenants:\n- id: a\n  keys:\n  - {config_line('x')}\n\n- id: b\n  cache_salt: ${{NOT_SET_HERE}}\n"
     file.write_text(text)
-    result = CliRunner().invoke(key_cli.app, ["new", tenant, "--config", str(file)])
-    assert result.exit_code == 0
-    assert place.format(file) in result.stderr
+    result = fairq("key", "new", tenant, "--config", file)
+    assert result.status == 0
+    assert place.format(file) in result.err
     assert file.read_text() == text
 
 
@@ -79,9 +78,9 @@ TENANT_RULE = "must be 1 to 128 letters, digits or ._@:+/- , first and last a le
     [
         (["a b"], f"TENANT = 'a b': {TENANT_RULE}"),
         (["other"], f"TENANT = 'other': {TENANT_RULE}"),
-        (["a", "-c", "/does/not/exist"], "/does/not/exist: cannot be read: No such file or directory"),
+        (["a", "-c", "/does/not/exist"], "--config = '/does/not/exist': cannot be read: No such file or directory"),
     ],
 )
 def test_the_command_refuses_in_one_line(arguments: list[str], line: str) -> None:
-    result = CliRunner().invoke(key_cli.app, ["new", *arguments])
-    assert (result.exit_code, result.stdout, result.stderr) == (2, "", line + "\n")
+    result = fairq("key", "new", *arguments)
+    assert (result.status, result.out, result.err) == (2, "", f"fairq key new: {line}\n")

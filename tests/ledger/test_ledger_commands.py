@@ -1,13 +1,10 @@
 """`fairq replay`, `audit` and `explain` as a user types them: words, JSON, exit status."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.cli.program import fairq
 from tests.ledger.recording import router_example, write_segment
-
-from fairq import cli
 
 
 @pytest.fixture
@@ -17,37 +14,13 @@ def ledger(tmp_path: Path) -> Path:
     return tmp_path / "ledger"
 
 
-class Said:
-    def __init__(self, status: int, out: str, err: str) -> None:
-        self.status, self.out, self.err = status, out, err
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-@pytest.fixture
-def fairq(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    def run(*arguments: object) -> Said:
-        monkeypatch.setattr("sys.argv", ["fairq", *map(str, arguments)])
-        status = 0
-        try:
-            cli.main()
-        except SystemExit as ended:
-            status = int(ended.code or 0)
-        captured = capsys.readouterr()
-        return Said(status, captured.out, captured.err)
-
-    return run
-
-
 def damage(ledger: Path) -> None:
     """One charge less than it was."""
     segment = ledger / "default" / "00000001.jsonl"
     segment.write_bytes(segment.read_bytes().replace(b'"charge":8', b'"charge":7', 1))
 
 
-def test_a_good_ledger(ledger: Path, fairq: Any) -> None:
+def test_a_good_ledger(ledger: Path) -> None:
     replayed, audited = fairq("replay", ledger), fairq("audit", ledger)
     assert (replayed.status, audited.status) == (0, 0)
     assert "29 events, 28 decisions, 1 segment" in replayed.out
@@ -56,7 +29,7 @@ def test_a_good_ledger(ledger: Path, fairq: Any) -> None:
     assert "Not promised: actual GPU seconds" in audited.out
 
 
-def test_a_damaged_ledger_exits_1_and_says_where(ledger: Path, fairq: Any) -> None:
+def test_a_damaged_ledger_exits_1_and_says_where(ledger: Path) -> None:
     damage(ledger)
     replayed, audited = fairq("replay", ledger), fairq("audit", ledger)
     assert (replayed.status, audited.status) == (1, 1)
@@ -67,7 +40,7 @@ def test_a_damaged_ledger_exits_1_and_says_where(ledger: Path, fairq: Any) -> No
     assert "is charged 7 instead of 8" in audited.out
 
 
-def test_json_says_the_same(ledger: Path, fairq: Any) -> None:
+def test_json_says_the_same(ledger: Path) -> None:
     audited, replayed = fairq("audit", ledger, "--json").json, fairq("replay", ledger, "--json").json
     assert audited["ok"] is True
     (pool,) = audited["pools"]
@@ -82,7 +55,7 @@ def test_json_says_the_same(ledger: Path, fairq: Any) -> None:
     assert difference["seq"] == 11
 
 
-def test_explain_in_words_and_as_json(ledger: Path, fairq: Any) -> None:
+def test_explain_in_words_and_as_json(ledger: Path) -> None:
     told = fairq("explain", ledger, "C11")
     assert told.status == 0
     assert told.out.startswith("C11 of C came at")
@@ -93,7 +66,7 @@ def test_explain_in_words_and_as_json(ledger: Path, fairq: Any) -> None:
     assert found["sentences"] == told.out.splitlines()
 
 
-def test_every_pool_is_audited(ledger: Path, fairq: Any) -> None:
+def test_every_pool_is_audited(ledger: Path) -> None:
     router_example("fcfs").save(ledger / "other")
     assert [pool["policy"] for pool in fairq("audit", ledger, "--json").json["pools"]] == ["sfq", "fcfs"]
     damage(ledger)
@@ -101,12 +74,12 @@ def test_every_pool_is_audited(ledger: Path, fairq: Any) -> None:
     assert fairq("audit", ledger / "other").status == 0
 
 
-def test_pairs_can_be_left_out(ledger: Path, fairq: Any) -> None:
+def test_pairs_can_be_left_out(ledger: Path) -> None:
     assert fairq("audit", ledger, "--pairs", 0, "--json").json["pools"][0]["pairs"] == []
 
 
 @pytest.mark.parametrize("command", ["replay", "audit", "explain"])
-def test_a_bad_path_is_one_line_and_exit_2(tmp_path: Path, fairq: Any, command: str) -> None:
+def test_a_bad_path_is_one_line_and_exit_2(tmp_path: Path, command: str) -> None:
     rest = ["x"] if command == "explain" else []
     for path, complaint in ((tmp_path / "no", "No such file"), (tmp_path, "holds no segment")):
         said = fairq(command, path, *rest)
@@ -118,7 +91,7 @@ def test_a_bad_path_is_one_line_and_exit_2(tmp_path: Path, fairq: Any, command: 
 
 
 @pytest.mark.parametrize("command", ["replay", "audit", "explain"])
-def test_a_file_that_is_no_ledger_is_one_line_and_exit_2(tmp_path: Path, fairq: Any, command: str) -> None:
+def test_a_file_that_is_no_ledger_is_one_line_and_exit_2(tmp_path: Path, command: str) -> None:
     write_segment(tmp_path / "pool", 1, [b'{"id":"x"}\n'])
     said = fairq(command, tmp_path, *(["x"] if command == "explain" else []))
     assert said.status == 2
@@ -126,7 +99,7 @@ def test_a_file_that_is_no_ledger_is_one_line_and_exit_2(tmp_path: Path, fairq: 
     assert said.err.count("\n") == 1
 
 
-def test_an_unknown_policy_in_a_ledger_is_one_line_and_exit_2(ledger: Path, fairq: Any) -> None:
+def test_an_unknown_policy_in_a_ledger_is_one_line_and_exit_2(ledger: Path) -> None:
     segment = ledger / "default" / "00000001.jsonl"
     segment.write_bytes(segment.read_bytes().replace(b'"policy":"sfq"', b'"policy":"sfx"', 1))
     said = fairq("replay", ledger)
@@ -135,7 +108,7 @@ def test_an_unknown_policy_in_a_ledger_is_one_line_and_exit_2(ledger: Path, fair
     assert said.err.count("\n") == 1
 
 
-def test_an_unknown_request_is_one_line_and_exit_2(ledger: Path, fairq: Any) -> None:
+def test_an_unknown_request_is_one_line_and_exit_2(ledger: Path) -> None:
     said = fairq("explain", ledger, "nobody")
     assert said.status == 2
     assert "no request nobody" in said.err

@@ -10,14 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.cli.program import fairq
 from tests.load.test_load_replay import scripted, together, trace
-from typer.testing import CliRunner
 
 from fairq.testing.clock import eventually
 from fairq.testing.replies import Gate, Hang, answer, stream
 from fairq.testing.upstream import ScriptedUpstream
 
-COMMAND = "import typer; from fairq.cli.load import load; app = typer.Typer(); app.command()(load); app()"
+COMMAND = "import sys; from fairq.cli import main; sys.argv[0:1] = ['fairq', 'load']; main()"
 
 
 async def typed(*arguments: str) -> asyncio.subprocess.Process:
@@ -89,22 +89,22 @@ async def test_a_run_without_one_completed_request_is_status_1(upstream: Scripte
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--target", "ftp://x"], "target = 'ftp://x': must be an address like http://127.0.0.1:8080"),
-        (["--target", "http://x:y"], "target = 'http://x:y': must be an address like"),
-        (["--target", "http://x/a b"], "target = 'http://x/a b': must be an address like"),
+        (["--target", "ftp://x"], "--target = 'ftp://x': must be an address like http://127.0.0.1:8080"),
+        (["--target", "http://x:y"], "--target = 'http://x:y': must be an address like"),
+        (["--target", "http://x/a b"], "--target = 'http://x/a b': must be an address like"),
         (["--key", "a\nb"], "authorization = '(not shown)': cannot be sent as a header"),
         (["--tenant-header", "x y"], "x y = 'ann': cannot be sent as a header"),
-        (["--speed", "0"], "speed = 0.0: must be more than 0"),
-        (["--time-scale", "0.1", "--speed", "2"], "time-scale = 0.1: is the inverse of --speed"),
-        (["--api", "chats"], "api = 'chats': must be chat or completions"),
-        (["--weight", "ann"], "weight = 'ann': must be TENANT=W"),
-        (["--weight", "ann=-1"], "weight of ann = '-1': must be a number of at least 0"),
-        (["--weight", "ann=0"], "weight of ann = '0': must be more than 0"),
-        (["--weight", "eve=2"], "weight = 'eve': no such tenant in the trace"),
-        (["--alpha", "1/0"], "alpha = '1/0': must be a number of at least 0, like 2, 0.5 or 1/3"),
-        (["--tenants-by", "prefix:2"], "tenants-by = 'prefix:2': mine.csv has no prefix blocks"),
+        (["--speed", "0"], "--speed = 0.0: must be more than 0"),
+        (["--time-scale", "0.1", "--speed", "2"], "--time-scale = 0.1: is the inverse of --speed"),
+        (["--api", "chats"], "--api = 'chats': must be chat or completions"),
+        (["--weight", "ann"], "--weight = 'ann': must be TENANT=W"),
+        (["--weight", "ann=-1"], "--weight ann = '-1': must be a number of at least 0"),
+        (["--weight", "ann=0"], "--weight ann = '0': must be more than 0"),
+        (["--weight", "eve=2"], "--weight = 'eve': no such tenant in the trace"),
+        (["--alpha", "1/0"], "--alpha = '1/0': must be a number of at least 0, like 2, 0.5 or 1/3"),
+        (["--tenants-by", "prefix:2"], "--tenants-by = 'prefix:2': mine.csv has no prefix blocks"),
         (["--keys", "FOLDER/none.csv"], "none.csv': cannot be read: "),
-        (["--keys", "FOLDER/keys.csv"], "keys = 'bob': this tenant of the trace has no key"),
+        (["--keys", "FOLDER/keys.csv"], "--keys = 'bob': this tenant of the trace has no key"),
         (["--keys", "FOLDER/twice.csv"], "twice.csv:3': must be lines of tenant,key with each tenant once"),
         (["--keys", "FOLDER/keys.json"], """keys.json': must be {"tenant": "key", ...}: """),
         (["--csv", "FOLDER/none/rows.csv"], "rows.csv': cannot be written: No such file or directory"),
@@ -115,20 +115,13 @@ def test_bad_input_is_one_line_and_status_2(tmp_path: Path, arguments: list[str]
     (tmp_path / "keys.csv").write_text("tenant,key\nann,k1\n")
     (tmp_path / "twice.csv").write_text("tenant,key\nann,k1\nann,k2\n")
     (tmp_path / "keys.json").write_text('{"ann": 1}')
-    import typer
-
-    from fairq.cli.load import load
-
-    app = typer.Typer()
-    app.command()(load)
     places = [argument.replace("FOLDER", str(tmp_path)) for argument in arguments]
     target = [] if "--target" in arguments else ["--target", "http://127.0.0.1:1"]
-    result = CliRunner().invoke(app, [str(path), *target, *places])
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert result.stderr.startswith("fairq load: ")
-    assert result.stderr.count("\n") == 1
-    assert result.stdout == ""
+    said = fairq("load", path, *target, *places)
+    assert (said.status, said.out) == (2, "")
+    assert said.err.startswith("fairq load: ")
+    assert message in said.err
+    assert said.err.count("\n") == 1
 
 
 def test_one_key_serves_tenants_that_the_file_leaves_out(tmp_path: Path) -> None:

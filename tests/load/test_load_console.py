@@ -87,7 +87,10 @@ async def test_a_console_that_is_none_is_found_out_before_the_run(upstream: Scri
     path = trace(folder, (0, "a", 3, 2))
     async with ScriptedUpstream() as console:
         console.enqueue(answer({"error": "token"}, 401), answer({"hello": "world"}))
-        for rule in ("status 401 for GET /api/state: give --console-token", "not a fairq console: status 200"):
+        for rule in (
+            "GET /api/state has status 401: give --console-token",
+            "is no fairq console: GET /api/state has status 200",
+        ):
             with pytest.raises(Unreachable, match=rule):
                 await Session(Settings(trace=path, target=upstream.url, console=console.url)).run()
     assert upstream.requests == []

@@ -208,10 +208,10 @@ async def test_a_target_that_is_not_there_or_wants_a_key_is_found_out_before_the
     upstream: ScriptedUpstream, folder: Path
 ) -> None:
     path = together(folder, 3)
-    with pytest.raises(Unreachable, match=r"http://127.0.0.1:1: .*[Cc]onnect"):
+    with pytest.raises(Unreachable, match=r"--target = 'http://127.0.0.1:1': does not answer: .*[Cc]onnect"):
         await Session(Settings(trace=path, target="http://127.0.0.1:1")).run()
     upstream.routes["GET /v1/models"] = answer({"error": {"message": "no key"}}, 401)
-    with pytest.raises(Unreachable, match="status 401 for GET /v1/models: give --key or --keys"):
+    with pytest.raises(Unreachable, match="GET /v1/models has status 401: give --key or --keys"):
         await played(path, upstream)
     upstream.routes["GET /v1/models"] = answer({"message": "what?"}, 404)
     with pytest.raises(Unreachable, match=r"status 404\) lists no models: give --model"):

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cli.program import fairq
 from tests.oracle import fluid_drf, max_min
-from typer.testing import CliRunner
 
-from fairq.cli.sim import app
 from fairq.sim.cluster.run import ClusterRun
 from fairq.sim.cluster.scenario import ClusterScenario
 
@@ -19,9 +18,9 @@ PAPER = "--capacity cpu=9,mem=18 --user A:cpu=1,mem=4 --user B:cpu=3,mem=1"
 
 
 def command(arguments: str) -> dict[str, Any]:
-    result = CliRunner().invoke(app, ["cluster", *arguments.split(), "--json"])
-    assert result.exit_code == 0, result.output
-    document = json.loads(result.stdout)
+    result = fairq("sim", "cluster", *arguments.split(), "--json")
+    assert result.status == 0, result.err
+    document = json.loads(result.out)
     assert document["layer"] == "cluster"
     run: dict[str, Any] = document["runs"][0]
     return run
@@ -228,10 +227,10 @@ def test_with_one_resource_it_is_max_min_fair(wanted: dict[str, int], cpus: int)
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(arguments: str, complaint: str) -> None:
-    result = CliRunner().invoke(app, ["cluster", *arguments.split()])
-    assert result.exit_code == 2
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("fairq: ")
+    result = fairq("sim", "cluster", *arguments.split())
+    assert result.status == 2
+    (line,) = result.err.splitlines()
+    assert line.startswith("fairq sim cluster: ")
     assert complaint in line
 
 

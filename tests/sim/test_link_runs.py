@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cli.program import fairq
 from tests.sim.links import PACKETS, WEIGHTS, scenario, sent
-from typer.testing import CliRunner
 
-from fairq.cli.sim import app
 from fairq.core.errors import ConfigError
 from fairq.sim.link import line
 from fairq.sim.link.run import LinkRun
@@ -161,10 +160,10 @@ def test_lies_about_the_length_move_packets_under_wfq_and_not_under_sfq() -> Non
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(arguments: str, complaint: str) -> None:
-    result = CliRunner().invoke(app, ["link", *arguments.split()])
-    assert result.exit_code == 2
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("fairq: ")
+    result = fairq("sim", "link", *arguments.split())
+    assert result.status == 2
+    (line,) = result.err.splitlines()
+    assert line.startswith("fairq sim link: ")
     assert complaint in line
 
 

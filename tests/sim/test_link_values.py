@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cli.program import fairq
 from tests.oracle import FluidLink
 from tests.sim import link_oracles as papers
 from tests.sim.link_oracles import Packet, Weights
 from tests.sim.links import BURST, PACKETS, RATES, SHARES, WEIGHTS, scenario, sent
-from typer.testing import CliRunner
 
-from fairq.cli.sim import app
 from fairq.sim.link.run import LinkRun
 
 FIGURE_3: list[Packet] = [
@@ -97,9 +96,9 @@ def test_the_deficits_of_figures_2_and_3_of_the_drr_paper() -> None:
 
 def test_the_command_prints_departures_as_documented() -> None:
     arguments = "link --rate 1 --flow A:weight=1 --packet A:0:8 --packet A:3:2 --policy wfq --policy gps --json"
-    result = CliRunner().invoke(app, arguments.split())
-    assert result.exit_code == 0, result.output
-    document = json.loads(result.stdout)
+    result = fairq("sim", *arguments.split())
+    assert result.status == 0, result.err
+    document = json.loads(result.out)
     assert (document["layer"], [run["policy"] for run in document["runs"]]) == ("link", ["wfq", "gps"])
     assert document["runs"][0]["departures"] == [
         {"flow": "A", "seq": 1, "size": 8, "arrival": 0, "start": "0", "finish": "8"},

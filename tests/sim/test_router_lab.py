@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cli.program import fairq
 from tests.oracle import JointService
-from typer.testing import CliRunner
 
-from fairq.cli.sim import app
 from fairq.sim.router.run import RouterRun
 from fairq.sim.router.scenario import RouterScenario
 
@@ -18,9 +17,9 @@ DEFAULT = ["--tenant", "A:cost=8,count=3", "--tenant", "B:cost=2,count=7", "--te
 
 
 def command(*arguments: str) -> list[dict[str, Any]]:
-    result = CliRunner().invoke(app, ["router", *arguments, "--json"])
-    assert result.exit_code == 0, result.output
-    document = json.loads(result.stdout)
+    result = fairq("sim", "router", *arguments, "--json")
+    assert result.status == 0, result.err
+    document = json.loads(result.out)
     assert document["layer"] == "router"
     runs: list[dict[str, Any]] = document["runs"]
     return runs
@@ -271,8 +270,8 @@ def test_sfq_keeps_meters_in_the_band_and_service_within_two_charges(drawn: Any)
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(arguments: list[str], complaint: str) -> None:
-    result = CliRunner().invoke(app, ["router", *arguments])
-    assert result.exit_code == 2
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("fairq: ")
+    result = fairq("sim", "router", *arguments)
+    assert result.status == 2
+    (line,) = result.err.splitlines()
+    assert line.startswith("fairq sim router: ")
     assert complaint in line

@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.cli.program import fairq
 from tests.sim.timelines import misses, simulate
-from typer.testing import CliRunner
 
-from fairq.cli.analyze import analyze
 from fairq.core.errors import ConfigError
 from fairq.sim import analysis
 from fairq.sim.analysis import Periodic
@@ -188,16 +186,10 @@ def test_blocking_by_protocol() -> None:
     assert [one.response for one in analysis.response_times(LOCKED, "ceiling")] == [6, 9, 10]
 
 
-def invoke(*arguments: str) -> Any:
-    app = typer.Typer()
-    app.command()(analyze)
-    return CliRunner().invoke(app, list(arguments))
-
-
 def test_the_command(tmp_path: Path) -> None:
     file = tmp_path / "set.yaml"
     file.write_text("layer: cpu\ntasks:\n  - {id: T1, period: 5, wcet: 2}\n  - {id: T2, period: 7, wcet: 4}\n")
-    found = json.loads(invoke(str(file), "--json").stdout)
+    found = json.loads(fairq("analyze", str(file), "--json").out)
     assert found["utilisation"]["exact"] == "34/35"
     assert found["liu_layland"]["holds"] is False
     assert found["response_times"]["feasible"] is False
@@ -209,7 +201,7 @@ def test_the_command(tmp_path: Path) -> None:
         "worst_response": {"T1": 2, "T2": 8},
     }
     assert found["simulated"]["edf"]["misses"] == 0
-    text = invoke(str(file)).stdout
+    text = fairq("analyze", str(file)).out
     assert "34/35 = 0.9714" in text
     assert "fixed-priority: 1 misses until 35, the first at t = 7" in text
 
@@ -217,7 +209,7 @@ def test_the_command(tmp_path: Path) -> None:
 def test_a_hyperperiod_too_long_to_simulate_is_still_analysed(tmp_path: Path) -> None:
     file = tmp_path / "set.yaml"
     file.write_text("layer: cpu\ntasks:\n  - {id: A, period: 999983, wcet: 9}\n  - {id: B, period: 999979, wcet: 9}\n")
-    found = json.loads(invoke(str(file), "--json").stdout)
+    found = json.loads(fairq("analyze", str(file), "--json").out)
     assert found["demand"]["feasible"] is True
     assert "hyperperiod" in found["simulated"]["skipped"]
 
@@ -234,7 +226,7 @@ def test_a_hyperperiod_too_long_to_simulate_is_still_analysed(tmp_path: Path) ->
 def test_what_cannot_be_analysed_gets_one_line(tmp_path: Path, text: str, arguments: list[str], part: str) -> None:
     file = tmp_path / "set.yaml"
     file.write_text(text)
-    done = invoke(str(file), *arguments)
-    assert done.exit_code == 2
-    assert part in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    done = fairq("analyze", str(file), *arguments)
+    assert done.status == 2
+    assert part in done.err
+    assert len(done.err.splitlines()) == 1

@@ -7,29 +7,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
-
-from fairq.cli.sim import app
+from tests.cli.program import Said, fairq
 
 LAB = ["--task", "A:0:7", "--task", "B:1:4", "--task", "C:2:1", "--task", "D:4:3"]
 
 
-def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["cpu", *arguments])
+def invoke(*arguments: str) -> Said:
+    return fairq("sim", "cpu", *arguments)
 
 
 def result(*arguments: str) -> Any:
     done = invoke(*arguments, "--json")
-    assert done.exit_code == 0, done.stderr
-    return json.loads(done.stdout)
+    assert done.status == 0, done.err
+    return json.loads(done.out)
 
 
 def complaint(*arguments: str) -> str:
     """The only line on standard error of a command that fails with status 2 and prints nothing else."""
     done = invoke(*arguments)
-    assert done.exit_code == 2
-    assert done.stdout == ""
-    (line,) = done.stderr.splitlines()
+    assert done.status == 2
+    assert done.out == ""
+    (line,) = done.err.splitlines()
     return line
 
 
@@ -109,7 +107,7 @@ def test_several_processors_say_which_one() -> None:
 
 def test_csv_has_a_row_for_every_task_and_policy() -> None:
     done = invoke(*LAB, "--policy", "fcfs", "--policy", "sjf", "--csv", "-")
-    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    rows = list(csv.DictReader(io.StringIO(done.out)))
     assert [(row["policy"], row["id"], row["completion"]) for row in rows][4:] == [
         *(("sjf", "A", "7"), ("sjf", "B", "15"), ("sjf", "C", "8"), ("sjf", "D", "11"))
     ]
@@ -117,9 +115,9 @@ def test_csv_has_a_row_for_every_task_and_policy() -> None:
 
 def test_the_tables_tell_the_means() -> None:
     done = invoke(*LAB, "--policy", "fcfs", "--policy", "srtf")
-    assert done.exit_code == 0
-    assert "5.75" in done.stdout
-    assert "A 0-7 | B 7-11 | C 11-12 | D 12-15" in done.stdout
+    assert done.status == 0
+    assert "5.75" in done.out
+    assert "A 0-7 | B 7-11 | C 11-12 | D 12-15" in done.out
 
 
 def test_a_deadlock_is_reported_with_its_cycle() -> None:
@@ -127,10 +125,10 @@ def test_a_deadlock_is_reported_with_its_cycle() -> None:
     done = invoke(
         *tasks, "--policy", "priority:protocol=inheritance", "--policy", "priority:protocol=ceiling", "--json"
     )
-    assert done.exit_code == 2
-    (line,) = done.stderr.splitlines()
+    assert done.status == 2
+    (line,) = done.err.splitlines()
     assert "deadlock at t = 3: A waits for s, which B keeps from it, B waits for r, which A keeps from it" in line
-    runs = json.loads(done.stdout)["runs"]
+    runs = json.loads(done.out)["runs"]
     assert [run.get("deadlock", {}).get("time") for run in runs] == [3, None]
 
 
@@ -171,7 +169,7 @@ def test_a_deadlock_is_reported_with_its_cycle() -> None:
 )
 def test_bad_options_get_one_line(arguments: list[str], parts: list[str]) -> None:
     line = complaint(*arguments)
-    assert line.startswith("fairq: ")
+    assert line.startswith("fairq sim cpu: ")
     for part in parts:
         assert part in line
 
@@ -205,6 +203,6 @@ def test_bad_files_get_one_line_with_its_number(tmp_path: Path, text: str, parts
 def test_every_broken_rule_is_told_at_once(tmp_path: Path) -> None:
     file = tmp_path / "bad.yaml"
     file.write_text("layer: cpu\ncpus: 0\ntasks:\n  - {id: A, burst: 0}\n  - {id: B, burst: two}\n")
-    assert [line.split(": ")[1] for line in invoke(str(file)).stderr.splitlines()] == [
+    assert [line.split(": ")[1] for line in invoke(str(file)).err.splitlines()] == [
         *("bad.yaml:4", "bad.yaml:5", "bad.yaml:2")
     ]

@@ -1,4 +1,4 @@
-"""The scenarios under examples/: all say what they show, all run, and those of link, router and cluster tell their story."""
+"""The scenarios under examples/: all say what they show and run; those of link, router and cluster tell their story."""
 
 from collections import Counter
 from fractions import Fraction
@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from tests.cli.program import fairq
 
-from fairq.cli.sim import app
 from fairq.sim.cpu.run import CpuRun
 from fairq.sim.scenario import load
 
@@ -49,8 +48,8 @@ def test_every_file_says_what_it_shows_and_runs_as_a_command(file: Path) -> None
         assert len(run.trace()) > 1
         if isinstance(run, CpuRun):
             assert run.measures.work_conserving
-    result = CliRunner().invoke(app, [scenario.layer, str(file)])
-    assert result.exit_code == (2 if file.stem == "deadlock" else 0)
+    result = fairq("sim", scenario.layer, str(file))
+    assert result.status == (2 if file.stem == "deadlock" else 0)
 
 
 def test_all_are_there() -> None:

@@ -36,36 +36,41 @@ Each has --help. Try:
 
 def main() -> None:
     """The `fairq` program. Exit status 2 for anything the user got wrong."""
-    name, *rest = sys.argv[1:] or ["--help"]
-    if name in ("--help", "-h", "help"):
+    name, *rest = sys.argv[1:] or [""]
+    if name in ("--help", "-h", "help", ""):
         width = max(map(len, COMMANDS))
         print(USAGE.format(commands="\n".join(f"  {c:{width}}  {text}" for c, (_, text) in COMMANDS.items())))  # noqa: T201
-        return
+        sys.exit(0 if name else 2)
     if name in ("--version", "-V"):
         print(f"fairq {__version__}")  # noqa: T201
         return
+    if name not in COMMANDS:
+        sys.exit(complain("fairq", UnknownName("command", name, COMMANDS)))
     try:
-        if name not in COMMANDS:
-            raise UnknownName("command", name, COMMANDS)
-        _run(name, rest)
-    except FairqError as error:
-        sys.exit(_complain(f"fairq: {error}"))
+        sys.exit(_run(name, rest))
     except BrokenPipeError:  # `fairq ... | head`
         sys.exit(141)
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
-def _run(name: str, arguments: list[str]) -> None:
-    import typer
-
+def _run(name: str, arguments: list[str]) -> int:
     module, _, attribute = COMMANDS[name][0].partition(":")
     command = getattr(import_module(module), attribute)
-    if not isinstance(command, typer.Typer):
-        app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-        app.command(context_settings={"help_option_names": ["--help", "-h"]})(command)
-        command = app
-    command(arguments, prog_name=f"fairq {name}")
+    from fairq.cli.usage import run, title
+
+    try:
+        return run(command, arguments, f"fairq {name}")
+    except BrokenPipeError:
+        raise
+    except (FairqError, OSError) as error:
+        return complain(title(command, arguments, f"fairq {name}"), error)
 
 
-def _complain(line: str) -> int:
-    print(line, file=sys.stderr)  # noqa: T201
+def complain(title: str, error: Exception) -> int:
+    """Each broken rule on a line of its own; the exit status is 2."""
+    if isinstance(error, OSError):
+        error = FairqError(f"{error.filename or 'system'}: {error.strerror or error}")
+    for line in str(error).splitlines():
+        print(f"{title}: {line}", file=sys.stderr)  # noqa: T201
     return 2

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from fairq.cli.sim_output import AsJson, fail
-from fairq.core.errors import ConfigError, FairqError, UnknownName
+from fairq.cli.sim_output import AsJson
+from fairq.core.errors import ConfigError, UnknownName
 from fairq.locks import PROTOCOLS
 from fairq.sim import analysis
 from fairq.sim.cpu.run import CpuRun
@@ -31,17 +31,14 @@ def analyze(
     as_json: AsJson = False,
 ) -> None:
     """Utilisation bounds, response times with blocking, EDF's processor demand, and a simulation to confirm them."""
-    try:
-        scenario = load(file)
-        if not isinstance(scenario, CpuScenario):
-            raise ConfigError("layer", scenario.layer, "must be cpu")
-        if by not in ("period", "deadline"):
-            raise UnknownName("--by", by, ("period", "deadline"))
-        if protocol not in PROTOCOLS:
-            raise UnknownName("--protocol", protocol, PROTOCOLS)
-        found = _analysis(scenario, by, protocol)
-    except FairqError as error:
-        raise fail(error) from None
+    scenario = load(file)
+    if not isinstance(scenario, CpuScenario):
+        raise ConfigError("layer", scenario.layer, "must be cpu")
+    if by not in ("period", "deadline"):
+        raise UnknownName("--by", by, ("period", "deadline"))
+    if protocol not in PROTOCOLS:
+        raise UnknownName("--protocol", protocol, PROTOCOLS)
+    found = _analysis(scenario, by, protocol)
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(found)).decode())
     else:

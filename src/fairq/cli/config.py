@@ -6,9 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fairq.core.errors import FairqError
-
-app = typer.Typer(help="Check a configuration; print its schema.", no_args_is_help=True)
+app = typer.Typer(help="Check a configuration; print its schema.", add_completion=False)
 
 
 @app.command()
@@ -16,10 +14,11 @@ def check(file: Annotated[Path, typer.Argument(help="the YAML file", show_defaul
     """Read FILE as `fairq serve -c FILE` would. Exit 2 with every broken rule, one per line."""
     from fairq.gateway.config import load
     from fairq.gateway.config_check import warnings
+    from fairq.gateway.config_source import InvalidConfig
 
     try:
         config = load(file)
-    except FairqError as error:
+    except InvalidConfig as error:  # what was asked for: lines that start with their place, as editors read them
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
     for warning in warnings(config):

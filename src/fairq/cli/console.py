@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fairq.core.errors import ConfigError, FairqError
+from fairq.core.errors import ConfigError
 
 
 def console(
@@ -34,15 +34,11 @@ def console(
     from fairq.console.server import Settings, address_of, bind, run
 
     folder = ledger or (None if socket else Path("ledger"))
-    try:
-        if folder is not None and not folder.is_dir():
-            raise ConfigError("--ledger", str(folder), "is not a directory")
-        path = socket or (folder or Path()) / "control.sock"
-        access = Access(host, tuple(allow_host or ()), token)
-        access.check()
-        listener = bind(host, port)
-        typer.echo(f"fairq console: {address_of(listener)}")
-        run(Settings(path=path, access=access, listen=listener.detach(), labels=tenants, ledger=folder))
-    except FairqError as error:
-        typer.echo(f"fairq console: {error}", err=True)
-        raise typer.Exit(2) from None
+    if folder is not None and not folder.is_dir():
+        raise ConfigError("--ledger", str(folder), "is not a directory")
+    path = socket or (folder or Path()) / "control.sock"
+    access = Access(host, tuple(allow_host or ()), token)
+    access.check()
+    listener = bind(host, port)
+    typer.echo(f"fairq console: {address_of(listener)}")
+    run(Settings(path=path, access=access, listen=listener.detach(), labels=tenants, ledger=folder))

@@ -47,9 +47,9 @@ def engine(
             seed=seed,
         )
         _run(settings)
-    except (ConfigError, OSError) as wrong:
-        typer.echo(f"fairq engine: {wrong}", err=True)
-        raise typer.Exit(2) from None
+    except ConfigError as wrong:
+        option = wrong.key.replace("engine.", "--").replace("_", "-")
+        raise ConfigError(option, wrong.value, wrong.rule) from None
 
 
 def _run(settings: EngineSettings) -> None:

@@ -1,13 +1,13 @@
 """`fairq key new TENANT`."""
 
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
-from fairq.core.errors import FairqError
+from fairq.core.errors import ConfigError
 
-app = typer.Typer(help="Make API keys.", no_args_is_help=True)
+app = typer.Typer(help="Make API keys.", add_completion=False)
 
 
 @app.callback()
@@ -26,7 +26,7 @@ def new(
 
     if not is_tenant_id(tenant):
         rule = "must be 1 to 128 letters, digits or ._@:+/- , first and last a letter or digit, and not `other`"
-        _fail(f"TENANT = {tenant!r}: {rule}")
+        raise ConfigError("TENANT", tenant, rule)
     place = f"tenant {tenant}'s `keys` in the configuration" if config is None else _place(config, tenant)
     key = new_key()
     typer.echo(key)
@@ -40,19 +40,12 @@ def _place(path: Path, tenant: str) -> str:
     try:
         source = Source(path.read_text(encoding="utf-8"), str(path), environ=None)
     except OSError as error:
-        _fail(f"{path}: cannot be read: {error.strerror}")
+        raise ConfigError("--config", str(path), f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        _fail(f"{path}: is not UTF-8")
-    except FairqError as error:
-        _fail(str(error))
+        raise ConfigError("--config", str(path), "is not UTF-8") from None
     tenants = source.value.get("tenants") if isinstance(source.value, dict) else None
     for i, entry in enumerate(tenants if isinstance(tenants, tuple) else ()):
         if isinstance(entry, dict) and entry.get("id") == tenant:
             at = ("tenants", i, "keys") if "keys" in entry else ("tenants", i)
             return f"{path}:{source.line(at)}: tenants[{i}].keys"
     return f"{path}:{source.line(('tenants',))}: tenants: a new entry `- {{id: {tenant}, keys: [sha256:...]}}`"
-
-
-def _fail(message: str) -> NoReturn:
-    typer.echo(message, err=True)
-    raise typer.Exit(2)

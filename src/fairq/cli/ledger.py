@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import msgspec
 import typer
@@ -96,7 +96,8 @@ def _replay(path: Path) -> Result:
     reader = Reader(path)
     for line in _with_bar(reader, "replaying"):
         replayer.feed(line)
-    return replayer.finish(reader.notes)
+    result = replayer.finish(reader.notes)
+    return result if result.segments else _nothing(path)
 
 
 def _audit(path: Path, pairs: int) -> Report:
@@ -105,7 +106,13 @@ def _audit(path: Path, pairs: int) -> Report:
     reader = Reader(path)
     for line in _with_bar(reader, "auditing"):
         auditor.feed(line.value)
-    return auditor.finish(reader.notes)
+    report = auditor.finish(reader.notes)
+    return report if report.segments else _nothing(path)
+
+
+def _nothing(path: Path) -> NoReturn:
+    """An empty record proves nothing, so it must not pass for a clean one."""
+    raise LedgerError(f"{path}: holds no segment that can be read")
 
 
 def _tell_replay(path: Path, result: Result) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from fairq.core.errors import ConfigError, FairqError
+from fairq.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from fairq.load.call import Result
@@ -102,33 +102,29 @@ def load(
     from fairq.load.session import Session, Settings
     from fairq.load.tally import Rates
 
-    try:
-        settings = Settings(
-            trace=trace,
-            target=target,
-            tenants_by=tenants_by,
-            speed=_speed(speed, time_scale),
-            limit=limit,
-            duration=duration,
-            max_concurrency=max_concurrency,
-            timeout=timeout,
-            model=model,
-            api=api,
-            stream=stream,
-            ignore_eos=ignore_eos,
-            identity=Identity(keys=read_keys(keys) if keys else {}, key=key, header=tenant_header),
-            rates=Rates(_rational("alpha", alpha), _rational("beta", beta), _weights(weight or [])),
-            seed=seed,
-            console=console,
-            console_token=console_token,
-        )
-        session = Session(settings)
-        if csv_file:
-            _check_writable(csv_file)
-        _run(session)
-    except FairqError as error:
-        typer.echo(f"fairq load: {error}", err=True)
-        raise typer.Exit(2) from None
+    settings = Settings(
+        trace=trace,
+        target=target,
+        tenants_by=tenants_by,
+        speed=_speed(speed, time_scale),
+        limit=limit,
+        duration=duration,
+        max_concurrency=max_concurrency,
+        timeout=timeout,
+        model=model,
+        api=api,
+        stream=stream,
+        ignore_eos=ignore_eos,
+        identity=Identity(keys=read_keys(keys) if keys else {}, key=key, header=tenant_header),
+        rates=Rates(_rational("--alpha", alpha), _rational("--beta", beta), _weights(weight or [])),
+        seed=seed,
+        console=console,
+        console_token=console_token,
+    )
+    session = Session(settings)
+    if csv_file:
+        _check_writable(csv_file)
+    _run(session)
     report = session.report()
     if csv_file:
         _write_csv(csv_file, session.results)
@@ -146,11 +142,11 @@ def load(
 
 def _speed(speed: float, time_scale: float | None) -> float:
     if time_scale is None:
-        key, value, speed = "speed", speed, speed
+        key, value, speed = "--speed", speed, speed
     elif speed != 1.0:
-        raise ConfigError("time-scale", time_scale, "is the inverse of --speed: give one of the two")
+        raise ConfigError("--time-scale", time_scale, "is the inverse of --speed: give one of the two")
     else:
-        key, value, speed = "time-scale", time_scale, 1 / time_scale if time_scale else 0.0
+        key, value, speed = "--time-scale", time_scale, 1 / time_scale if time_scale else 0.0
     if not speed > 0:
         raise ConfigError(key, value, "must be more than 0")
     return speed
@@ -172,10 +168,10 @@ def _weights(entries: list[str]) -> dict[str, Fraction]:
     for entry in entries:
         tenant, sign, text = entry.rpartition("=")
         if not sign or not tenant:
-            raise ConfigError("weight", entry, "must be TENANT=W")
-        weights[tenant] = _rational(f"weight of {tenant}", text)
+            raise ConfigError("--weight", entry, "must be TENANT=W")
+        weights[tenant] = _rational(f"--weight {tenant}", text)
         if not weights[tenant]:
-            raise ConfigError(f"weight of {tenant}", text, "must be more than 0")
+            raise ConfigError(f"--weight {tenant}", text, "must be more than 0")
     return weights
 
 
@@ -184,7 +180,7 @@ def _check_writable(path: Path) -> None:
     try:
         path.touch()
     except OSError as error:
-        raise ConfigError("csv", str(path), f"cannot be written: {error.strerror}") from None
+        raise ConfigError("--csv", str(path), f"cannot be written: {error.strerror}") from None
 
 
 def _run(session: Session) -> None:
@@ -192,25 +188,22 @@ def _run(session: Session) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from fairq.engines.process import new_event_loop
+
     async def until_done() -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, session.stop)
-        await session.run(lambda result: progress.advance(task))
+        await session.run(lambda result: progress.advance(task), progress.start)
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task(f"{session.trace.name} x{session.settings.speed:g}", total=len(session.plan))
-        with asyncio.Runner(loop_factory=_new_loop) as runner:
-            runner.run(until_done())
-
-
-def _new_loop() -> asyncio.AbstractEventLoop:
+    progress = Progress(*columns, console=Console(stderr=True))
+    task = progress.add_task(f"{session.trace.name} x{session.settings.speed:g}", total=len(session.plan))
     try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop()
-    return uvloop.new_event_loop()
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            runner.run(until_done())
+    finally:
+        progress.stop()
 
 
 def _write_csv(path: Path, results: list[Result]) -> None:

@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-from fairq.core.errors import FairqError
-
 
 def serve(
     config: Annotated[Path | None, typer.Option("--config", "-c", help="The YAML file. See `fairq config`.")] = None,
@@ -47,16 +45,10 @@ def serve(
         config=config,
         upstreams=upstream or [],
         max_inflight=max_inflight,
-        listen={"host": host, "port": port},
-        console_port=console_port,
-        ledger=ledger,
+        settings={"--host": host, "--port": port, "--console-port": console_port, "--ledger": ledger},
         pool={"policy": policy, "settlement": settlement},
         log="off" if quiet else "json" if log_json else None,
     )
-    try:
-        loaded = options.load()
-        with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            runner.run(Serving(options, loaded).run())
-    except (FairqError, OSError) as error:
-        typer.echo(f"fairq serve: {error}", err=True)
-        raise typer.Exit(2) from None
+    loaded = options.load()
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(Serving(options, loaded).run())

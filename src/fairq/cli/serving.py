@@ -9,41 +9,48 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from fairq.core.errors import ConfigError, FairqError, UnknownName
+from fairq.core.errors import CannotListen, ConfigError, FairqError, UnknownName
 from fairq.core.settlement import SETTLEMENTS
 from fairq.engines.process import Engines, start_engines
 from fairq.engines.settings import EngineSettings
 from fairq.gateway.child import Child
-from fairq.gateway.config import Config, load
+from fairq.gateway.config import Config, load, rule_of
 from fairq.gateway.config_check import warnings
 from fairq.gateway.config_names import gateway_policy
 from fairq.gateway.control import Control
 from fairq.gateway.gateway import Gateway
 from fairq.gateway.log import RequestLog
 from fairq.gateway.recording import Recorder
+from fairq.ledger.segment import LedgerError
 
 DESCRIPTORS = 1 << 16
 LONGEST_SOCKET_PATH = 100  # bytes; Linux takes 107
 SIMULATED_SERVERS = 2
 SIMULATED_SLOTS = 8  # of each: few enough that a laptop's load fills them
 
-Section = TypeVar("Section", bound=BaseModel)
+SETTINGS = {  # option -> section and key of the configuration
+    "--host": ("listen", "host"),
+    "--port": ("listen", "port"),
+    "--console-port": ("console", "port"),
+    "--ledger": ("ledger", "dir"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The command line. What it leaves at None is the configuration's."""
+    """The command line. What it leaves at None is the configuration's.
+
+    settings  by option, those of SETTINGS
+    """
 
     config: Path | None
     upstreams: list[str]
     max_inflight: int | None
-    listen: dict[str, Any]
-    console_port: int | None
-    ledger: Path | None
+    settings: dict[str, Any]
     pool: dict[str, str | None]
     log: str | None
 
@@ -62,17 +69,32 @@ class Options:
             config = load(self.config) if self.config is not None else Config()
         return self.over(config)
 
+    def key(self, section: str, key: str) -> str:
+        """What to call a setting in a message: as it was given, or could have been."""
+        for option, place in SETTINGS.items():
+            if place == (section, key) and (self.config is None or self.settings[option] is not None):
+                return option
+        return f"{section}.{key}"
+
     def over(self, config: Config) -> Config:
         """`config` with what the command line says."""
-        changes: dict[str, Any] = {
-            "listen": _with(config.listen, "listen", self.listen),
-            "console": _with(config.console, "console", {"port": self.console_port}),
-            "ledger": _with(config.ledger, "ledger", {"dir": self.ledger}),
-            "pools": tuple(pool.model_copy(update=self._pool()) for pool in config.pools),
-        }
+        changes: dict[str, Any] = {name: self._section(config, name) for name, _ in SETTINGS.values()}
+        changes["pools"] = tuple(pool.model_copy(update=self._pool()) for pool in config.pools)
         if self.log is not None:
             changes["log"] = self.log
         return config.model_copy(update=changes)
+
+    def _section(self, config: Config, name: str) -> BaseModel:
+        section: BaseModel = getattr(config, name)
+        settings = {key: self.settings[option] for option, (of, key) in SETTINGS.items() if of == name}
+        given = {key: value for key, value in settings.items() if value is not None}
+        try:
+            checked = type(section).model_validate(section.model_dump(exclude_unset=True) | given)
+        except ValidationError as error:
+            detail = error.errors()[0]
+            key = str(detail["loc"][0])
+            raise ConfigError(self.key(name, key), given[key], rule_of(detail)) from None
+        return section.model_copy(update={key: getattr(checked, key) for key in given})
 
     def _pool(self) -> dict[str, str]:
         given = {key: value for key, value in self.pool.items() if value is not None}
@@ -81,17 +103,6 @@ class Options:
         if given.get("settlement", "fixed") not in SETTLEMENTS:
             raise UnknownName("--settlement", given["settlement"], SETTLEMENTS)
         return given
-
-
-def _with(section: Section, name: str, given: dict[str, Any]) -> Section:
-    given = {key: value for key, value in given.items() if value is not None}
-    try:
-        checked = type(section).model_validate(section.model_dump(exclude_unset=True) | given)
-    except ValidationError as error:
-        detail = error.errors()[0]
-        key = ".".join(map(str, (name, *detail["loc"])))
-        raise ConfigError(key, given.get(str(detail["loc"][0])), detail["msg"]) from None
-    return section.model_copy(update={key: getattr(checked, key) for key in given})
 
 
 class Serving:
@@ -130,11 +141,20 @@ class Serving:
         listener = self._listen_for_console()
         recorder = Recorder(config, complain, send)
         self.gateway = gateway = Gateway(config, recorder, log)
-        await gateway.start()
+        try:
+            await gateway.start()
+        except OSError as error:
+            keys = self.options.key("listen", "host"), self.options.key("listen", "port")
+            raise CannotListen(*keys, config.listen.host, config.listen.port, error) from None
+        except LedgerError as error:
+            raise self._bad_ledger(str(error)) from None
         control = Control(gateway, self._reload)
         with tempfile.TemporaryDirectory(prefix="fairq-") as folder:
             path = _socket_path(config.ledger.dir, Path(folder))
-            await control.start(path)
+            try:
+                await control.start(path)
+            except OSError as error:
+                raise self._bad_ledger(f"{path}: {error.strerror or error}") from None
             console = self._console(path, listener) if listener is not None else None
             if console is not None:
                 console.start()
@@ -151,6 +171,9 @@ class Serving:
                 await console.stop()
             path.unlink(missing_ok=True)
 
+    def _bad_ledger(self, rule: str) -> ConfigError:
+        return ConfigError(self.options.key("ledger", "dir"), str(self.config.ledger.dir), rule)
+
     async def _start_engines(self) -> None:
         self.engines = engines = await start_engines(EngineSettings(count=SIMULATED_SERVERS))
         quick = Config.quick(engines.urls, min(SIMULATED_SLOTS, engines.max_sequences))
@@ -166,7 +189,8 @@ class Serving:
             family = socket.getaddrinfo(console.host, console.port, type=socket.SOCK_STREAM)[0][0]
             return socket.create_server((console.host, console.port), family=family, backlog=128)
         except OSError as error:
-            raise ConfigError("console.port", console.port, f"{console.host}: {error.strerror or error}") from None
+            port = self.options.key("console", "port")
+            raise CannotListen("console.host", port, console.host, console.port, error) from None
 
     def _console(self, control: Path, listener: socket.socket) -> Child:
         console = self.config.console

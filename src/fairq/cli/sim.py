@@ -4,7 +4,7 @@ import typer
 
 from fairq.cli import sim_cluster, sim_cpu, sim_link, sim_router
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", help="Run schedulers on a layer.")
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown", help="Run schedulers on a layer.")
 
 
 @app.callback()

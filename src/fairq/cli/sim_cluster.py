@@ -1,13 +1,12 @@
 """`fairq sim cluster`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
 
 from fairq.cli.sim_inline import Part, assemble
-from fairq.cli.sim_output import AsJson, Csv, File, Policies, Seed, fail, print_json, write_csv
-from fairq.core.errors import FairqError
+from fairq.cli.sim_output import AsJson, Csv, File, Policies, Seed, tell
 from fairq.sim.cluster.run import ClusterRun
 from fairq.sim.cluster.scenario import ClusterScenario
 from fairq.sim.scenario import inline
@@ -45,20 +44,17 @@ def cluster(
     csv: Csv = None,
 ) -> None:
     """Tasks that hold several resources at once: whose run, and what share of the cluster each user has."""
-    try:
-        parts = {"users": [_user(text) for text in user or []]}
-        amounts = inline("--capacity", capacity, ()) if capacity else None
-        options = {"capacity": amounts, "horizon": horizon, "seed": seed}
-        scenario = assemble(ClusterScenario, file, parts, policy or ([] if file else ["drf"]), options, FORM)
-        runs = [ClusterRun(scenario, spec) for spec in scenario.policies]
-        if csv:
-            write_csv(csv, ({"policy": run.spec, **step} for run in runs for step in run.as_json()["steps"]))
-    except FairqError as error:
-        raise fail(error) from None
-    if as_json:
-        print_json(scenario, runs)
-    elif str(csv) != "-":
-        _print_tables(runs)
+    parts = {"users": [_user(text) for text in user or []]}
+    amounts = inline("--capacity", capacity, ()) if capacity else None
+    options = {"capacity": amounts, "horizon": horizon, "seed": seed}
+    scenario = assemble(ClusterScenario, file, parts, policy or ([] if file else ["drf"]), options, FORM)
+    runs = [ClusterRun(scenario, spec) for spec in scenario.policies]
+    tell(scenario, runs, _rows, _print_tables, as_json=as_json, csv=csv)
+
+
+def _rows(run: ClusterRun) -> Iterator[dict[str, Any]]:
+    for step in run.as_json()["steps"]:
+        yield {"policy": run.spec, **step}
 
 
 def _user(text: str) -> Part:

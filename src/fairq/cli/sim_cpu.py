@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fairq.cli.sim_output import AsJson, Csv, File, Policies, Seed, fail, print_json, write_csv
-from fairq.core.errors import FairqError
+from fairq.cli.sim_output import AsJson, Csv, File, Policies, Seed, tell
 from fairq.sim.cpu.run import CpuRun
 from fairq.sim.cpu.scenario import CpuScenario
 from fairq.sim.scenario import build, inline
@@ -59,20 +58,12 @@ def cpu(
         "horizon": horizon,
         "seed": seed,
     }
-    try:
-        scenario = _scenario(file, task or [], periodic or [], policy or [], options)
-        runs = [CpuRun(scenario, spec) for spec in scenario.policies]
-        if csv:
-            write_csv(csv, (row for run in runs for row in _rows(run)))
-    except FairqError as error:
-        raise fail(error) from None
-    if as_json:
-        print_json(scenario, runs)
-    elif str(csv) != "-":
-        _print_tables(runs)
+    scenario = _scenario(file, task or [], periodic or [], policy or [], options)
+    runs = [CpuRun(scenario, spec) for spec in scenario.policies]
+    tell(scenario, runs, _rows, _print_tables, as_json=as_json, csv=csv)
     deadlocked = [run for run in runs if run.deadlock]
     for run in deadlocked:
-        typer.echo(f"fairq: {run.spec}: {_deadlock(run)}", err=True)
+        typer.echo(f"fairq sim cpu: {run.spec}: {_deadlock(run)}", err=True)
     if deadlocked:
         raise typer.Exit(2)
 

@@ -6,8 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from fairq.cli.sim_inline import Part, assemble
-from fairq.cli.sim_output import AsJson, Csv, File, Policies, Seed, fail, print_json, write_csv
-from fairq.core.errors import FairqError
+from fairq.cli.sim_output import AsJson, Csv, File, Policies, Seed, tell
 from fairq.sim.link.run import LinkRun
 from fairq.sim.link.scenario import LinkScenario
 from fairq.sim.scenario import inline
@@ -48,24 +47,16 @@ def link(
     csv: Csv = None,
 ) -> None:
     """Packets of flows on a link: when each is sent, by packet schedulers and by the fluid that they follow (gps)."""
-    try:
-        parts = {
-            "packets": [_part("--packet", text, ("flow", "arrival", "size")) for text in packet or []],
-            "flows": [_part("--flow", text, ("id",)) for text in flow or []],
-            "stalls": [_part("--stall", text, ("at", "for")) for text in stall or []],
-        }
-        at_random = inline("--random-stalls", random_stalls, ("every", "for")) if random_stalls else None
-        options = {"rate": rate, "buffer": buffer, "random_stalls": at_random, "seed": seed}
-        scenario = assemble(LinkScenario, file, parts, policy or [], options, FORM)
-        runs = [LinkRun(scenario, spec) for spec in scenario.policies]
-        if csv:
-            write_csv(csv, (row for run in runs for row in _rows(run)))
-    except FairqError as error:
-        raise fail(error) from None
-    if as_json:
-        print_json(scenario, runs)
-    elif str(csv) != "-":
-        _print_tables(runs)
+    parts = {
+        "packets": [_part("--packet", text, ("flow", "arrival", "size")) for text in packet or []],
+        "flows": [_part("--flow", text, ("id",)) for text in flow or []],
+        "stalls": [_part("--stall", text, ("at", "for")) for text in stall or []],
+    }
+    at_random = inline("--random-stalls", random_stalls, ("every", "for")) if random_stalls else None
+    options = {"rate": rate, "buffer": buffer, "random_stalls": at_random, "seed": seed}
+    scenario = assemble(LinkScenario, file, parts, policy or [], options, FORM)
+    runs = [LinkRun(scenario, spec) for spec in scenario.policies]
+    tell(scenario, runs, _rows, _print_tables, as_json=as_json, csv=csv)
 
 
 def _part(option: str, text: str, names: tuple[str, ...]) -> Part:

@@ -3,15 +3,17 @@
 import csv
 import io
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import typer
 
-from fairq.core.errors import FairqError
+from fairq.core.errors import ConfigError
 from fairq.sim.scenario import Run, Scenario
+
+R = TypeVar("R", bound=Run)
 
 Policies = Annotated[
     list[str] | None,
@@ -27,11 +29,22 @@ File = Annotated[
 ]
 
 
-def fail(error: FairqError) -> typer.Exit:
-    """Every problem on a line of its own; exit status 2."""
-    for line in str(error).splitlines():
-        typer.echo(f"fairq: {line}", err=True)
-    return typer.Exit(2)
+def tell(
+    scenario: Scenario,
+    runs: Sequence[R],
+    rows: Callable[[R], Iterable[Mapping[str, Any]]],
+    tables: Callable[[Sequence[R]], None],
+    *,
+    as_json: bool,
+    csv: Path | None,
+) -> None:
+    """The runs in the form that was asked for. Raises ConfigError when `csv` cannot be written."""
+    if csv:
+        write_csv(csv, (row for run in runs for row in rows(run)))
+    if as_json:
+        print_json(scenario, runs)
+    elif str(csv) != "-":
+        tables(runs)
 
 
 def print_json(scenario: Scenario, runs: Sequence[Run]) -> None:
@@ -40,7 +53,7 @@ def print_json(scenario: Scenario, runs: Sequence[Run]) -> None:
 
 
 def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """One row per mapping, columns in the order of the first one that has them. Raises FairqError."""
+    """One row per mapping, columns in the order of the first one that has them. Raises ConfigError."""
     rows = list(rows)
     columns = dict.fromkeys(key for row in rows for key in row)
     text = io.StringIO()
@@ -53,4 +66,4 @@ def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     try:
         path.write_text(text.getvalue(), encoding="utf-8")
     except OSError as error:
-        raise FairqError(f"{path}: {error.strerror}") from None
+        raise ConfigError("--csv", str(path), f"cannot be written: {error.strerror}") from None

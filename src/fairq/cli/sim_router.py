@@ -6,8 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from fairq.cli.sim_inline import Part, assemble
-from fairq.cli.sim_output import AsJson, Csv, File, Policies, Seed, fail, print_json, write_csv
-from fairq.core.errors import FairqError
+from fairq.cli.sim_output import AsJson, Csv, File, Policies, Seed, tell
 from fairq.sim.router.run import RouterRun
 from fairq.sim.router.scenario import RouterScenario
 from fairq.sim.scenario import inline
@@ -43,18 +42,10 @@ def router(
 
     Time goes up by one with each dispatch. What is charged is the cost, at once and for good.
     """
-    try:
-        parts = {"tenants": [_tenant(text) for text in tenant or []]}
-        scenario = assemble(RouterScenario, file, parts, policy or [], {"seed": seed}, FORM)
-        runs = [RouterRun(scenario, spec) for spec in scenario.policies]
-        if csv:
-            write_csv(csv, (row for run in runs for row in _rows(run)))
-    except FairqError as error:
-        raise fail(error) from None
-    if as_json:
-        print_json(scenario, runs)
-    elif str(csv) != "-":
-        _print_tables(scenario, runs)
+    parts = {"tenants": [_tenant(text) for text in tenant or []]}
+    scenario = assemble(RouterScenario, file, parts, policy or [], {"seed": seed}, FORM)
+    runs = [RouterRun(scenario, spec) for spec in scenario.policies]
+    tell(scenario, runs, _rows, lambda runs: _print_tables(scenario, runs), as_json=as_json, csv=csv)
 
 
 def _tenant(text: str) -> Part:

@@ -10,11 +10,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from fairq.core.errors import FairqError
 from fairq.traces import FORMATS, Description, Trace, default_rule, describe, with_tenants
 from fairq.traces.describe import Spread
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", help="Recorded traffic: what is in a file.")
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown", help="Recorded traffic: what is in a file.")
 
 
 @app.callback()
@@ -45,13 +44,9 @@ def describe_command(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Length, burstiness, sizes, tenants and prefix sharing of a trace."""
-    try:
-        found = Trace(file)
-        rule = tenants_by or default_rule(found)
-        description = describe(with_tenants(found, rule))
-    except FairqError as error:
-        typer.echo(f"fairq: {error}", err=True)
-        raise typer.Exit(2) from None
+    found = Trace(file)
+    rule = tenants_by or default_rule(found)
+    description = describe(with_tenants(found, rule))
     assert description is not None  # opening a trace without a request is an error
     if as_json:
         document: dict[str, Any] = {"trace": found.name, "format": found.format.name, "tenants_by": rule}

@@ -62,7 +62,7 @@ class Access(Struct, frozen=True):
     def check(self) -> None:
         """Raises ConfigError for a console that anybody could read."""
         if not self.local and not self.token:
-            raise ConfigError("host", self.host, "off loopback the console needs an admin token: FAIRQ_CONSOLE_TOKEN")
+            raise ConfigError("--host", self.host, "off loopback the console needs an admin token: FAIRQ_CONSOLE_TOKEN")
 
     @property
     def local(self) -> bool:

@@ -16,7 +16,7 @@ from fairq.console.engines import watch
 from fairq.console.guard import Access
 from fairq.console.link import Link
 from fairq.console.live import LABELS, Live
-from fairq.core.errors import ConfigError
+from fairq.core.errors import CannotListen
 
 SWITCH_SECONDS = 0.001  # how long a thread that renders or explains may keep the folding waiting
 CONNECTIONS = 256
@@ -108,12 +108,12 @@ def _listener(settings: Settings) -> socket.socket:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises ConfigError when the address cannot be had."""
+    """A listening socket. Raises CannotListen."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=128)
     except OSError as error:
-        raise ConfigError("address", f"{host}:{port}", f"cannot be bound: {error.strerror or error}") from None
+        raise CannotListen("--host", "--port", host, port, error) from None
 
 
 def address_of(listener: socket.socket) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from errno import EADDRNOTAVAIL
 
 
 class FairqError(Exception):
@@ -21,8 +22,20 @@ class UnknownName(ConfigError):
 
     def __init__(self, key: str, value: str, known: Iterable[str]) -> None:
         names = sorted(known)
-        near = get_close_matches(value, names, n=3) or names
-        super().__init__(key, value, f"unknown; did you mean {', '.join(near)}?")
+        near = get_close_matches(value, names, n=3) or [name for name in names if value and name.startswith(value)]
+        known_ones = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(names)}"
+        super().__init__(key, value, f"unknown; {known_ones}")
+
+
+class CannotListen(ConfigError):
+    """An address that a server cannot have: names the key to change, of the host's and the port's."""
+
+    def __init__(self, host_key: str, port_key: str, host: str, port: int, error: OSError) -> None:
+        cause = (error.strerror or str(error)).partition(" (while")[0].rpartition(": ")[2]
+        if error.errno == EADDRNOTAVAIL or (error.errno or 0) < 0:  # below 0: a name that nobody knows
+            super().__init__(host_key, host, f"cannot listen there: {cause.lower()}")
+        else:
+            super().__init__(port_key, port, f"cannot listen there on {host}: {cause.lower()}")
 
 
 class InvalidTransition(FairqError):

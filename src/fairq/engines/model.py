@@ -47,11 +47,11 @@ class EngineModel:
         if min(self.step.b, self.step.c, self.step.d) < 0:
             raise ConfigError("engine.step", self.step, "times are not negative")
         if self.step_tokens < self.max_sequences:
-            rule = f"must be at least max_sequences = {self.max_sequences}, so that all can decode"
-            raise ConfigError("engine.step_tokens", self.step_tokens, rule)
+            rule = f"must be at most step_tokens = {self.step_tokens}, so that all can decode"
+            raise ConfigError("engine.max_sequences", self.max_sequences, rule)
         if self.blocks_for(self.context_length) > self.blocks:
-            rule = f"one sequence of context_length = {self.context_length} must fit"
-            raise ConfigError("engine.pool_tokens", self.pool_tokens, rule)
+            rule = f"one such sequence must fit into pool_tokens = {self.pool_tokens}"
+            raise ConfigError("engine.context_length", self.context_length, rule)
 
     @property
     def blocks(self) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from fairq.core.errors import FairqError
+from fairq.core.errors import CannotListen, FairqError
 from fairq.engines.server import SimulatedServer
 from fairq.engines.settings import EngineSettings
 
@@ -39,12 +39,16 @@ class Announcement(msgspec.Struct):
 async def serve(settings: EngineSettings, announce: Callable[[bytes], None], stopped: asyncio.Event) -> None:
     """Run the servers until `stopped`; `announce` gets one line of JSON when all are ready.
 
-    OSError when a port is taken.
+    Raises CannotListen.
     """
     servers = [SimulatedServer(settings) for _ in range(settings.count)]
     try:
         for index, server in enumerate(servers):
-            await server.start(settings.port + index if settings.port else 0)
+            port = settings.port + index if settings.port else 0
+            try:
+                await server.start(port)
+            except OSError as error:
+                raise CannotListen("engine.host", "engine.port", settings.host, port, error) from None
         limit = settings.engine_model().max_sequences
         line = Announcement(True, settings.model, limit, [server.url for server in servers])
         announce(msgspec.json.encode(line) + b"\n")

@@ -32,7 +32,7 @@ class EngineSettings:
         if self.count < 1:
             raise ConfigError("engine.count", self.count, "must be at least 1")
         if not 0 <= self.port <= 65_535 or self.port + self.count > 65_536:
-            raise ConfigError("engine.port", self.port, f"{self.count} ports from it must lie within 0 to 65535")
+            raise ConfigError("engine.port", self.port, f"the ports of {self.count} servers must lie within 0 to 65535")
         if not 0 < self.speed <= 1e6:
             raise ConfigError("engine.speed", self.speed, "must be above 0 and at most 1000000")
         if self.median_output < 1:

@@ -263,8 +263,14 @@ def _problems(detail: ErrorDetails, source: Source) -> Iterator[Problem]:
         shown = None if kind in ("hidden", "missing") else source.text(place)
         if kind == "hidden":
             shown = "***"
-        rule = _RULES[kind].format(**context) if kind in _RULES else detail["msg"]
-        yield Problem(source.line(place), show_place(place), shown, rule)
+        yield Problem(source.line(place), show_place(place), shown, rule_of(detail))
+
+
+def rule_of(detail: ErrorDetails) -> str:
+    """The broken rule in our words."""
+    context: dict[str, Any] = detail.get("ctx", {})
+    kind = detail["type"]
+    return _RULES[kind].format(**context) if kind in _RULES else detail["msg"]
 
 
 def _shown(source: Source, place: Place) -> str | None:

@@ -137,11 +137,13 @@ class Writer:
 
     def _enter(self) -> tuple[int, int]:
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for folder in (self.folder.parent, self.folder):  # with parents=True only the last one has the mode
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.folder.chmod(0o700)
             lock = os.open(self.folder / "lock", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
         except OSError as error:
-            raise LedgerError(f"{self.folder}: {error.strerror or error}") from None
+            cause = "is not a directory" if isinstance(error, FileExistsError) else error.strerror or error
+            raise LedgerError(f"{error.filename or self.folder}: {cause}") from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             last = max((number_of(path) or 0 for path in segments_in(self.folder)), default=0)

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from fairq.core.errors import ConfigError
 from fairq.load.tally import mean_jain
-from fairq.load.target import Headers, Target, Unreachable, ask
+from fairq.load.target import Headers, Target, ask
 
 TENANTS = 1000  # told apart in an answer; the others are one, `other`
 SETTLE = 10.0  # seconds for the last lines of the ledger to reach the console
@@ -102,9 +102,9 @@ class Console:
     """Asks the console at `url`. ConfigError for a bad address; Unreachable when it does not answer as expected."""
 
     def __init__(self, url: str, token: str | None) -> None:
-        self.target = Target.parse("console", url)
+        self.target = Target.parse("--console", url)
         if token is not None and not (token.isascii() and token.isprintable()):
-            raise ConfigError("console-token", "(not shown)", "cannot be sent as a header")
+            raise ConfigError("--console-token", "(not shown)", "cannot be sent as a header")
         self._headers: Headers = self.target.head(
             [(b"authorization", f"Bearer {token}".encode())] if token is not None else []
         )
@@ -116,11 +116,11 @@ class Console:
         finally:
             await upstream.close()
         if status in (401, 403):
-            raise Unreachable(f"{self.target.url}: status {status} for GET /api/state: give --console-token")
+            raise self.target.unreachable(f"GET /api/state has status {status}: give --console-token")
         try:
             return msgspec.convert(found, State)
         except msgspec.ValidationError as error:
-            raise Unreachable(f"{self.target.url}: not a fairq console: status {status}, {error}") from None
+            raise self.target.unreachable(f"is no fairq console: GET /api/state has status {status}, {error}") from None
 
     async def settled(self) -> State:
         """The state once nothing waits or runs any more and no event has come since the last look."""

@@ -54,18 +54,19 @@ def read_keys(path: Path) -> dict[str, str]:
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError("keys", str(path), f"cannot be read: {error}") from None
+        cause = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
+        raise ConfigError("--keys", str(path), f"cannot be read: {cause}") from None
     if text.lstrip().startswith("{"):
         try:
             return msgspec.json.decode(text, type=dict[str, str])
         except msgspec.DecodeError as error:
-            raise ConfigError("keys", str(path), f'must be {{"tenant": "key", ...}}: {error}') from None
+            raise ConfigError("--keys", str(path), f'must be {{"tenant": "key", ...}}: {error}') from None
     keys: dict[str, str] = {}
     for number, row in enumerate(csv.reader(text.splitlines()), 1):
         if not row or row == ["tenant", "key"]:
             continue
         if len(row) != 2 or not row[0] or not row[1] or row[0] in keys:
-            raise ConfigError("keys", f"{path}:{number}", "must be lines of tenant,key with each tenant once")
+            raise ConfigError("--keys", f"{path}:{number}", "must be lines of tenant,key with each tenant once")
         keys[row[0]] = row[1]
     return keys
 

@@ -81,8 +81,8 @@ class Session:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         if settings.api not in PATHS:
-            raise ConfigError("api", settings.api, f"must be {' or '.join(PATHS)}")
-        self.target = Target.parse("target", settings.target)
+            raise ConfigError("--api", settings.api, f"must be {' or '.join(PATHS)}")
+        self.target = Target.parse("--target", settings.target)
         self.console = Console(settings.console, settings.console_token) if settings.console else None
         self.charged: Charged | None = None
         self.trace = Trace(settings.trace)
@@ -100,7 +100,7 @@ class Session:
         without = [tenant for tenant in self.tenants if tenant not in identity.keys]
         if identity.keys and identity.key is None and without:
             more = f" and {len(without) - 1} more" if len(without) > 1 else ""
-            raise ConfigError("keys", without[0], f"this tenant of the trace{more} has no key")
+            raise ConfigError("--keys", without[0], f"this tenant of the trace{more} has no key")
         for tenant in self.tenants:
             for name, value in identity.headers(tenant):
                 if not value.decode().isprintable() or not name.replace(b"-", b"").isalnum():
@@ -108,21 +108,23 @@ class Session:
                     raise ConfigError(name.decode(), shown, "cannot be sent as a header")
         for tenant in rates.weights:
             if tenant not in self.tenants:
-                raise ConfigError("weight", tenant, "no such tenant in the trace")
+                raise ConfigError("--weight", tenant, "no such tenant in the trace")
 
-    async def run(self, on_result: Callable[[Result], None] = lambda result: None) -> None:
-        """Send the plan and wait for its end.
+    async def run(
+        self, on_result: Callable[[Result], None] = lambda result: None, on_start: Callable[[], None] = lambda: None
+    ) -> None:
+        """Send the plan and wait for its end. `on_start`: target and console are there, sending begins.
 
         Unreachable when the target or the console does not answer before anything is sent. A console that
         has gone away afterwards costs the run nothing but its `charged`.
         """
         before = await self.console.state() if self.console else None
-        await self._replayed(on_result)
+        await self._replayed(on_result, on_start)
         if self.console and before:
             with suppress(Unreachable):
                 self.charged = difference(before, await self.console.settled())
 
-    async def _replayed(self, on_result: Callable[[Result], None]) -> None:
+    async def _replayed(self, on_result: Callable[[Result], None], on_start: Callable[[], None]) -> None:
         settings = self.settings
         upstream = self.target.connect(settings.timeout)
         try:
@@ -138,6 +140,7 @@ class Session:
             )
             self.results = self._replay.results
             if not self._stopped:
+                on_start()
                 await self._replay.run(self.plan)
         finally:
             await upstream.close()

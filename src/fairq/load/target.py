@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,20 +11,25 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from fairq.core.errors import ConfigError, FairqError
+from fairq.core.errors import ConfigError
 from fairq.gateway.http1 import ClientLimits, Failure, Framing, Upstream
 
 Headers = list[tuple[bytes, bytes]]
 PATIENCE = 10  # seconds, for questions that need no thinking
 
 
-class Unreachable(FairqError):
-    """Nobody answers as expected. One line: address and cause."""
+class Unreachable(ConfigError):
+    """Nobody answers as expected. One line: the option, its address, the cause."""
+
+
+class _NoAnswer(Exception):
+    """The transport's reason."""
 
 
 class Target(Struct, frozen=True):
-    """An origin and a path in front of everything, as in http://127.0.0.1:8080/v1."""
+    """An origin and a path in front of everything, as in http://127.0.0.1:8080/v1. `key`: the option that named it."""
 
+    key: str
     url: str
     host: str
     port: int
@@ -47,7 +53,7 @@ class Target(Struct, frozen=True):
         ):
             raise ConfigError(key, url, "must be an address like http://127.0.0.1:8080")
         prefix = parts.path.rstrip("/").removesuffix("/v1")
-        return cls(url, parts.hostname, port, parts.scheme == "https", prefix)
+        return cls(key, url, parts.hostname, port, parts.scheme == "https", prefix)
 
     def connect(self, timeout: float) -> Upstream:
         """A keep-alive pool of connections. `timeout`: seconds of silence before an answer counts as lost."""
@@ -58,6 +64,9 @@ class Target(Struct, frozen=True):
     def head(self, more: Headers) -> Headers:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return [(b"host", f"{host}:{self.port}".encode()), (b"user-agent", b"fairq-load"), *more]
+
+    def unreachable(self, rule: str) -> Unreachable:
+        return Unreachable(self.key, self.url, rule)
 
     def path(self, path: str) -> bytes:
         return (self.prefix + path).encode()
@@ -84,7 +93,7 @@ class _Answer:
         self.whole.set_result((self._status, self._body))
 
     def on_fail(self, failure: Failure) -> None:
-        self.whole.set_exception(Unreachable(failure.detail))
+        self.whole.set_exception(_NoAnswer(re.sub(r"^\[Errno -?\d+\] ", "", failure.detail)))
 
 
 async def ask(target: Target, upstream: Upstream, path: str, headers: Headers) -> tuple[int, Any]:
@@ -98,9 +107,9 @@ async def ask(target: Target, upstream: Upstream, path: str, headers: Headers) -
         async with asyncio.timeout(PATIENCE):
             status, body = await answer.whole
     except TimeoutError:
-        raise Unreachable(f"{target.url}: no answer to GET {path} within {PATIENCE} s") from None
-    except Unreachable as error:
-        raise Unreachable(f"{target.url}: {error}") from None
+        raise target.unreachable(f"no answer to GET {path} within {PATIENCE} s") from None
+    except _NoAnswer as error:
+        raise target.unreachable(f"does not answer: {error}") from None
     try:
         return status, msgspec.json.decode(body)
     except msgspec.DecodeError:
@@ -112,8 +121,8 @@ async def choose_model(target: Target, upstream: Upstream, headers: Headers, wan
     servers with any names). Unreachable when nobody answers or the key is refused."""
     status, found = await ask(target, upstream, "/v1/models", headers)
     if status in (401, 403):
-        raise Unreachable(f"{target.url}: status {status} for GET /v1/models: give --key or --keys")
+        raise target.unreachable(f"GET /v1/models has status {status}: give --key or --keys")
     try:
         return wanted or (str(found["data"][0]["id"]) if found["data"] else "default")
     except (TypeError, KeyError, IndexError):
-        raise Unreachable(f"{target.url}: GET /v1/models (status {status}) lists no models: give --model") from None
+        raise target.unreachable(f"GET /v1/models (status {status}) lists no models: give --model") from None

@@ -36,12 +36,12 @@ def tenant_of(rule: str, trace: Trace) -> Tenant:
         return lambda _, request: "all"
     if rule == "trace":
         if not trace.clients:
-            raise ConfigError("tenants-by", rule, f"{trace.name} does not say who sent a request")
+            raise ConfigError("--tenants-by", rule, f"{trace.name} does not say who sent a request")
         return lambda _, request: request.client
     if name not in ("hash", "prefix") or not (digits.isdecimal() and 1 <= int(digits) <= 9999):
-        raise ConfigError("tenants-by", rule, RULE)
+        raise ConfigError("--tenants-by", rule, RULE)
     if name == "prefix" and not trace.block_tokens:
-        raise ConfigError("tenants-by", rule, f"{trace.name} has no prefix blocks")
+        raise ConfigError("--tenants-by", rule, f"{trace.name} has no prefix blocks")
     count, width = int(digits), len(str(int(digits) - 1))
 
     def hashed(place: int, request: Request) -> str:
