@@ -22,13 +22,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "measure": CORE,
     "traces": CORE,
     "sim": CORE | RULES,
+    "plot": CORE | RULES | {"sim"},
     "ledger": CORE | RULES,
     "load": CORE | RULES | {"gateway"},  # its HTTP client
     "engines": CORE | RULES | BUILT | {"gateway"},
     "gateway": CORE | RULES | {"ledger"},
     "console": CORE | RULES | BUILT | {"gateway"},
     "testing": CORE | RULES | BUILT,
-    "cli": CORE | RULES | BUILT | {"engines", "gateway", "console", "testing"},
+    "cli": CORE | RULES | BUILT | {"engines", "gateway", "console", "testing", "plot"},
 }
 # A clock, a loop, a log or chance inside these would end determinism: each is passed in.
 DETERMINISTIC = {"core", "policies", "locks", "placements"}

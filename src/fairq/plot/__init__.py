@@ -1,0 +1,60 @@
+"""Pictures of runs: what every policy did, one below the other, on one axis of time. Needs matplotlib (`fairq[plot]`).
+
+    figure(scenario, runs)      a matplotlib Figure, one part for each run of the scenario
+    save(scenario, runs, path)  the same as .svg, .png or .pdf
+
+cpu      who ran, waited, slept, was blocked or held a lock; deadlines; for proportional shares, normalized service
+link     each packet, where the fluid (GPS) ends it, the tag that decided; service beside the fluid's
+router   dispatches, and normalized service over each interval of joint backlog
+cluster  dominant shares, task by task, and who holds what
+
+Nothing is told by colour alone: flows also have a pattern, a marker, a row or a label of their own.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairq.core.errors import ConfigError
+from fairq.sim.scenario import Run, Scenario
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LAYERS = ("cpu", "link", "router", "cluster")
+FORMATS = (".svg", ".png", ".pdf")
+
+
+def figure(scenario: Scenario, runs: Sequence[Run]) -> "Figure":
+    """Raises ConfigError: no matplotlib, a layer without pictures."""
+    if scenario.layer not in LAYERS:
+        raise ConfigError("layer", scenario.layer, f"there are pictures of {', '.join(LAYERS)} only")
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        rule = "needs matplotlib, which is not installed: pip install 'fairq[plot]'"
+        raise ConfigError("plot", scenario.layer, rule) from None
+    from fairq.plot.style import SETTINGS
+
+    with mpl.rc_context(SETTINGS):
+        drawn: Figure = import_module(f"fairq.plot.{scenario.layer}").draw(scenario, runs)
+    return drawn
+
+
+def save(scenario: Scenario, runs: Sequence[Run], path: Path) -> None:
+    """Raises ConfigError: another suffix, not writable, and what `figure` raises."""
+    if path.suffix not in FORMATS:
+        raise ConfigError("plot", str(path), f"must end in {', '.join(FORMATS)}")
+    drawn = figure(scenario, runs)
+    import matplotlib as mpl
+
+    from fairq.plot.style import SETTINGS
+
+    # Nothing of the day goes into the file: the same runs make the same bytes.
+    undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix)
+    try:
+        with mpl.rc_context(SETTINGS):
+            drawn.savefig(path, metadata=undated)
+    except OSError as error:
+        raise ConfigError("plot", str(path), error.strerror or "cannot be written") from None

@@ -1,0 +1,123 @@
+"""What every picture shares: colours, patterns, sizes of letters, how a panel is titled."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+INK, SOFT, PALE, ALARM = "#1a1a1a", "#6b6b6b", "#d9d9d9", "#a50f15"
+WIDTH = 9.0  # inches
+
+# Okabe and Ito's colours, which people with any kind of colour vision can tell apart; without yellow, pale on white.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+HATCHES = ("", "///", "|||", "\\\\\\", "xxx", "---")  # no dots: they make an SVG ten times larger
+MARKERS = ("o", "s", "^", "D", "v", "P")
+
+SETTINGS: Any = {  # matplotlib types its keys one by one
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9,
+    "axes.edgecolor": SOFT,
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9.5,
+    "axes.titlelocation": "left",
+    "hatch.linewidth": 0.5,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "text.color": INK,
+    "text.parse_math": False,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "figure.dpi": 110,
+    "savefig.dpi": 150,
+    "svg.fonttype": "none",  # letters stay letters: small files that can be searched
+    "svg.hashsalt": "fairq",
+}
+
+
+class Look(NamedTuple):
+    """How a flow is drawn wherever it appears in a picture."""
+
+    colour: str
+    hatch: str
+    marker: str
+
+    @property
+    def bar(self) -> dict[str, Any]:
+        return {"facecolor": self.colour, "hatch": self.hatch, "edgecolor": INK, "linewidth": 0.5}
+
+    @property
+    def line(self) -> dict[str, Any]:
+        return {"color": self.colour, "linewidth": 1.7}
+
+
+def looks(flows: Iterable[str]) -> dict[str, Look]:
+    """Each flow's; the pairs of colour and pattern repeat after 36."""
+    found = {}
+    for index, flow in enumerate(flows):
+        again = index // len(COLOURS)
+        shape = (index + again) % len(HATCHES)
+        found[flow] = Look(COLOURS[index % len(COLOURS)], HATCHES[shape], MARKERS[shape])
+    return found
+
+
+def sheet(title: str, heights: Sequence[float]) -> tuple[Figure, list[Axes]]:
+    """A figure of panels, one below the other, `heights` in inches."""
+    figure = Figure(
+        figsize=(WIDTH, sum(heights) + 0.62 * len(heights) + (0.35 if title else 0.1)), layout="constrained"
+    )
+    figure.get_layout_engine().set(h_pad=0.06, hspace=0.02)  # type: ignore[union-attr,call-arg]
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=12, fontweight="bold")
+    panels = figure.subplots(len(heights), 1, squeeze=False, gridspec_kw={"height_ratios": list(heights)})
+    return figure, list(panels[:, 0])
+
+
+def caption(axes: Axes, left: str, right: str = "") -> None:
+    """The policy's name, and its figures."""
+    axes.set_title(left, fontweight="bold")
+    if right:
+        axes.set_title(right, loc="right", fontsize=8.5, color=INK)
+
+
+def rows(axes: Axes, names: Sequence[str]) -> None:
+    """A row for each name, from the top."""
+    axes.set_ylim(len(names) - 0.5, -0.62)
+    axes.set_yticks(range(len(names)), [name if len(name) <= 16 else name[:15] + "…" for name in names])
+    axes.tick_params(axis="y", length=0)
+    axes.set_axisbelow(True)
+    axes.grid(axis="x", color=PALE, linewidth=0.6)
+
+
+def whole(axes: Axes, axis: str = "x") -> None:
+    """Ticks at whole numbers."""
+    (axes.xaxis if axis == "x" else axes.yaxis).set_major_locator(
+        MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10])
+    )
+
+
+def legend(figure: Figure, handles: Sequence[Any]) -> None:
+    if handles:
+        figure.legend(handles=handles, loc="outside lower left", ncols=min(len(handles), 4), handlelength=2.2)
+
+
+def patches(found: dict[str, Look]) -> list[Patch]:
+    return [Patch(label=flow, **look.bar) for flow, look in found.items()]
+
+
+def end_labels(axes: Axes, ends: Sequence[tuple[float, float, str]]) -> None:
+    """Names lines where they end: (x, y, name). Names that would cover each other are moved apart."""
+    low, high = axes.get_ylim()
+    least = 0.13 * (high - low) / max(axes.bbox.height / axes.figure.dpi, 0.3)  # a line of letters
+    order = sorted(ends, key=lambda end: (end[1], end[2]))
+    heights: list[float] = []
+    for _, y, _ in order:
+        heights.append(max(y, heights[-1] + least) if heights else y)
+    above = max(heights[-1] - high, 0) if heights else 0
+    for (x, _, name), at in zip(order, heights, strict=True):
+        axes.annotate(f" {name}", (x, at - above), fontsize=8, va="center", annotation_clip=False)

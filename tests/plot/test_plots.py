@@ -1,0 +1,186 @@
+"""Pictures show what the runs did, to everybody."""
+
+import re
+import sys
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.collections import PolyCollection
+
+from fairq.core.errors import ConfigError
+from fairq.plot import figure, save
+from fairq.plot.cpu import away, holds
+from fairq.plot.link import poured
+from fairq.plot.style import COLOURS, INK, looks
+from fairq.sim.cpu.run import CpuRun
+from fairq.sim.link.run import LinkRun
+from fairq.sim.link.scenario import LinkScenario
+from fairq.sim.scenario import Run, Scenario, build, load
+
+GALLERY = Path(__file__).parents[2] / "examples" / "scenarios"
+
+
+def run_of(name: str, *specs: str) -> tuple[Scenario, list[Run]]:
+    scenario = load(GALLERY / f"{name}.yaml", specs)
+    return scenario, [scenario.run(spec) for spec in scenario.policies]
+
+
+def bars(axes: Any) -> dict[str, list[tuple[float, float]]]:
+    """row name -> (start, end) of its thick bars, in order"""
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+    for collection in axes.collections:
+        if not isinstance(collection, PolyCollection):
+            continue
+        for path in collection.get_paths():
+            (x0, y0), (x1, y1) = path.vertices.min(axis=0), path.vertices.max(axis=0)
+            if y1 - y0 > 0.5:
+                found[names[round((y0 + y1) / 2)]].append((float(x0), float(x1)))
+    return {name: sorted(spans) for name, spans in found.items()}
+
+
+# What they show
+def test_a_gantt_shows_the_articles_schedule() -> None:
+    drawn = figure(*run_of("cpu/lab", "srtf", "rr:quantum=2"))
+    assert bars(drawn.axes[0]) == {"A": [(0, 1), (9, 15)], "B": [(1, 2), (3, 6)], "C": [(2, 3)], "D": [(6, 9)]}
+    assert bars(drawn.axes[2])["A"] == [(0, 2), (5, 7), (11, 13), (14, 15)]
+    assert "waiting 2.75" in drawn.axes[0].get_title(loc="right")
+
+
+def test_a_gantt_shows_who_held_the_mutex_on_mars() -> None:
+    """ASI/MET runs from 0 to 2, the medium task to 22, ASI/MET to 24 where it lets go."""
+    _, (none, inheritance) = run_of("cpu/pathfinder", "priority:protocol=none", "priority:protocol=inheritance")
+    assert isinstance(none, CpuRun)
+    assert isinstance(inheritance, CpuRun)
+    low, high, _ = none.lives
+    assert list(holds(low, none)) == [("mutex", 0, 24)]
+    assert list(holds(high, none)) == [("mutex", 24, 25)]
+    assert list(away(high, none)) == [(1, 24, False)]
+    assert list(holds(inheritance.lives[0], inheritance)) == [("mutex", 0, 4)]
+
+
+def test_sleeping_is_not_being_blocked() -> None:
+    sleeper = build({"layer": "cpu", "tasks": [{"id": "s", "bursts": [2, 3, 4]}, {"id": "t", "burst": 4}]}).run("fcfs")
+    assert isinstance(sleeper, CpuRun)
+    assert list(away(sleeper.lives[0], sleeper)) == [(2, 5, True)]
+
+
+def test_a_missed_deadline_is_marked_and_counted() -> None:
+    drawn = figure(*run_of("cpu/rm-misses-edf-holds", "rm", "edf"))
+    crosses = [[line for line in axes.lines if line.get_marker() == "X"] for axes in drawn.axes]
+    assert [len(found) for found in crosses] == [1, 0, 0, 0]
+    assert list(crosses[0][0].get_xdata()) == [7]
+
+
+def test_a_link_shows_every_packet_when_it_was_sent() -> None:
+    drawn = figure(*run_of("link/fluid-and-packets", "wfq"))
+    assert bars(drawn.axes[0]) == {"f1": [(3, 4), (4, 5), (5, 7), (11, 13)], "f2": [(0, 3), (7, 9), (9, 11)]}
+    diamonds = {float(line.get_xdata()[0]) for line in drawn.axes[0].lines if line.get_marker() == "D"}
+    assert diamonds == {3, 5, 9, 13, 11}  # the finishes in GPS
+
+
+@pytest.mark.parametrize("name", ["fluid-and-packets", "eights-and-twos", "wf2q-burst", "stalled-link"])
+def test_the_drawn_fluid_has_served_each_packet_when_gps_ends_it(name: str) -> None:
+    scenario = load(GALLERY / "link" / f"{name}.yaml")
+    assert isinstance(scenario, LinkScenario)
+    fluid = LinkRun(scenario, "gps")
+    curves, sent = poured(fluid), dict.fromkeys((flow.id for flow in scenario.all_flows()), 0)
+    for job, _, finish in fluid.departures:
+        sent[job.flow] += job.size or 0
+        times, sizes = zip(*curves[job.flow], strict=True)
+        assert np.interp(float(fluid.time(finish)), times, sizes) == pytest.approx(sent[job.flow])
+
+
+def test_a_router_shows_order_and_service_of_each_joint_interval() -> None:
+    drawn = figure(*run_of("router/lab", "sfq"))
+    order = sorted((start, tenant) for tenant, spans in bars(drawn.axes[0]).items() for start, _ in spans)
+    assert "".join(tenant for _, tenant in order) == "ABBCBBCABBCBCA"
+    assert [text.get_text() for text in drawn.axes[1].texts if "Jain" in text.get_text()] == [
+        "Jain 0.90",
+        "Jain 0.97",
+        "Jain 0.50",
+    ]
+    ends = [(float(line.get_xdata()[-1]), float(line.get_ydata()[-1])) for line in drawn.axes[1].lines[:2]]
+    assert ends == [(3, 8), (3, 4)]
+
+
+def test_a_cluster_shows_dominant_shares() -> None:
+    drawn = figure(*run_of("cluster/drf-paper", "drf"))
+    assert [float(line.get_ydata()[-1]) for line in drawn.axes[0].lines] == pytest.approx([2 / 3, 2 / 3])
+
+
+@pytest.mark.parametrize("name", ["cpu/deadlock", "cpu/waking-sleeper", "cpu/quantum-too-small", "router/departments"])
+def test_every_kind_of_scenario_is_drawn(name: str, tmp_path: Path) -> None:
+    scenario, runs = run_of(name)
+    save(scenario, runs[:2], tmp_path / "it.svg")
+    text = (tmp_path / "it.svg").read_text()
+    assert scenario.title in text
+    assert all(run.spec in text for run in runs[:2])
+
+
+def test_many_processors_tasks_and_ticks_are_cut_to_what_can_be_read(tmp_path: Path) -> None:
+    tasks = [{"id": f"a task with a long name {n}", "burst": 50} for n in range(40)]
+    scenario = build({"layer": "cpu", "cpus": 3, "tasks": tasks, "policies": ["rr"]})
+    drawn = figure(scenario, [scenario.run("rr")])
+    assert len(drawn.axes[0].get_yticks()) == 24
+    assert re.search(r"first \d+ of \d+ ticks", drawn.axes[0].get_title(loc="right"))
+
+
+def test_the_same_runs_make_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("one.svg", "two.svg"):
+        save(*run_of("cluster/drf-paper", "drf"), tmp_path / name)
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
+
+
+# To whom
+def linear(colour: str) -> Any:
+    values = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+
+
+# Viénot, Brettel, Mollon 1999: linear RGB as people without L or M cones see it.
+PROTANOPIA = np.array([[0.11238, 0.88762, 0.0], [0.11238, 0.88762, 0.0], [0.00401, -0.00401, 1.0]])
+DEUTERANOPIA = np.array([[0.29275, 0.70725, 0.0], [0.29275, 0.70725, 0.0], [-0.02234, 0.02234, 1.0]])
+
+
+@pytest.mark.parametrize("seen_as", [np.eye(3), PROTANOPIA, DEUTERANOPIA], ids=["all", "protanopia", "deuteranopia"])
+def test_colours_stay_apart_for_every_kind_of_sight(seen_as: Any) -> None:
+    for one, other in combinations(COLOURS, 2):
+        assert np.linalg.norm(seen_as @ linear(one) - seen_as @ linear(other)) > 0.06
+
+
+def test_colour_is_never_alone() -> None:
+    found = looks(str(n) for n in range(36))
+    assert len({(look.colour, look.hatch) for look in found.values()}) == 36
+    neighbours = list(found.values())
+    assert all(one.hatch != other.hatch for one, other in pairwise(neighbours))
+    assert all(look.bar["edgecolor"] == INK for look in neighbours)
+
+
+def test_text_and_outlines_are_dark_on_white() -> None:
+    luminance = float(np.array([0.2126, 0.7152, 0.0722]) @ linear(INK))
+    assert 1.05 / (luminance + 0.05) > 7
+
+
+# What may go wrong
+def test_without_matplotlib_there_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario, runs = run_of("cluster/drf-paper", "drf")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ConfigError, match=r"needs matplotlib.*pip install 'fairq\[plot\]'") as caught:
+        figure(scenario, runs)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["it.gif", "it", "it.SVG.txt"])
+def test_other_kinds_of_files_are_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"must end in \.svg, \.png, \.pdf"):
+        save(*run_of("cluster/drf-paper", "drf"), tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="nowhere"):
+        save(*run_of("cluster/drf-paper", "drf"), tmp_path / "nowhere" / "it.svg")
