@@ -23,7 +23,7 @@ from fairq.gateway.http1.limits import ClientLimits, Limits
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "fairq.yaml"
-ENVIRON = {"FAIRQ_ADMIN_TOKEN": "s3cret-admin", "GPU_1_KEY": "s3cret-gpu", "TEAM_B_SALT": "s3cret-salt"}
+ENVIRON = {"FAIRQ_ADMIN_TOKEN": "s3cret-admin-token", "GPU_1_KEY": "s3cret-gpu", "TEAM_B_SALT": "s3cret-salt"}
 UPSTREAM = "{url: 'http://a:1', max_inflight: 1}"
 
 
@@ -37,7 +37,7 @@ def test_an_empty_file_is_the_default_configuration() -> None:
 def test_the_example_loads_and_says_what_it_shows() -> None:
     config = load(EXAMPLE, ENVIRON)
     assert config.console.admin_token is not None
-    assert config.console.admin_token.get_secret_value() == "s3cret-admin"
+    assert config.console.admin_token.get_secret_value() == "s3cret-admin-token"
     assert config.terms()["team-b/batch"].weight == Fraction(1, 2)
     assert config.terms()["anonymous"].weight == Fraction(1, 10)
     assert [upstream.label for upstream in config.pools[0].upstreams] == ["127.0.0.1:8000", "127.0.0.1:8001"]
@@ -286,6 +286,7 @@ def test_anonymous_requests_enter_by_themselves_only_where_no_key_was_ever_meant
         ("tenants: [{id: a}]", "nobody can enter"),
         ("listen: {host: '::'}\nidentity: {anonymous: allow}", "whoever reaches it may send requests without a key"),
         ("identity: {trusted_tenant_headers_from: ['0.0.0.0/0']}", "every peer may name any tenant"),
+        ("console: {admin_token: fifteen-letters}", "console.admin_token has 15 characters and may be guessed"),
         (
             "pools: [{upstreams: [{url: 'http://a', max_inflight: 1, credential: x}]}]",
             "its credential crosses the network",
@@ -295,7 +296,20 @@ def test_anonymous_requests_enter_by_themselves_only_where_no_key_was_ever_meant
 def test_what_is_probably_not_meant_is_warned_of(text: str, warning: str) -> None:
     [line] = warnings(parse(text))
     assert warning in line
+    assert "fifteen" not in line
     assert warnings(Config()) == []
+    assert warnings(parse("console: {admin_token: sixteen-letters-}")) == []
+
+
+def test_the_example_says_what_to_export_and_the_check_names_what_is_missing() -> None:
+    text = EXAMPLE.read_text()
+    exported = set(re.findall(r"^#   export (\w+)=", text, re.M))
+    assert exported == set(ENVIRON)
+    with pytest.raises(InvalidConfig) as refused:
+        load(EXAMPLE, {})
+    assert {problem.rule for problem in refused.value.problems} == {
+        f"environment variable {name} is not set or empty" for name in exported
+    }
 
 
 # The command

@@ -198,6 +198,30 @@ def test_all_problems_are_listed_in_the_order_of_the_file() -> None:
     ]
 
 
+def test_an_unset_variable_hides_no_other_mistake() -> None:
+    unset = "f:1: console.admin_token = '${A}': environment variable A is not set or empty"
+    single = "console: {admin_token: '${A}'}\nqueue: {requests: 0}\nlog: x\n"
+    assert [line.split(" = ")[0] for line in refusals(single)] == [
+        "f:1: console.admin_token",
+        "f:2: queue.requests",
+        "f:3: log",
+    ]
+    between = "console: {admin_token: '${A}', host: 0.0.0.0}\ntenants: [{id: a}, {id: a}]\n"
+    assert refusals(between) == [unset, "f:2: tenants[1].id = a: another tenant is called a"]
+    assert (
+        refusals("listen: {port: '${P}'}\nlog: x")[0]
+        == "f:1: listen.port = '${P}': environment variable P is not set or empty"
+    )
+    assert len(refusals("listen: {port: '${P}'}\nlog: x")) == 2
+
+
+def test_a_key_given_twice_hides_no_other_mistake() -> None:
+    assert refusals("log: text\nlog: off\nqueue: {requests: 0}") == [
+        "f:2: log: already given on line 1",
+        "f:3: queue.requests = 0: must be at least 1",
+    ]
+
+
 def test_unset_variables_are_all_named() -> None:
     text = "console: {admin_token: '${A}'}\nlisten: {host: 'x${B}y${'}"
     assert refusals(text, {"A": ""}) == [

@@ -32,6 +32,7 @@ def console(
     """
     from fairq.console.guard import Access
     from fairq.console.server import Settings, address_of, bind, run
+    from fairq.gateway.config_check import token_warnings
 
     folder = ledger or (None if socket else Path("ledger"))
     if folder is not None and not folder.is_dir():
@@ -40,5 +41,7 @@ def console(
     access = Access(host, tuple(allow_host or ()), token)
     access.check()
     listener = bind(host, port)
+    for warning in token_warnings("FAIRQ_CONSOLE_TOKEN", token):
+        typer.echo(f"fairq console: warning: {warning}", err=True)
     typer.echo(f"fairq console: {address_of(listener)}")
     run(Settings(path=path, access=access, listen=listener.detach(), labels=tenants, ledger=folder))

@@ -19,7 +19,7 @@ from fairq.engines.process import Engines, start_engines
 from fairq.engines.settings import EngineSettings
 from fairq.gateway.child import Child
 from fairq.gateway.config import Config, load, rule_of
-from fairq.gateway.config_check import warnings
+from fairq.gateway.config_check import token_warnings, warnings
 from fairq.gateway.config_names import gateway_policy
 from fairq.gateway.control import Control
 from fairq.gateway.gateway import Gateway
@@ -219,7 +219,10 @@ class Serving:
         return changed
 
     def _warn(self) -> None:
-        for line in warnings(self.config):
+        found = warnings(self.config)
+        if self.config.console.enabled and self.config.console.admin_token is None:
+            found += token_warnings("FAIRQ_CONSOLE_TOKEN", os.environ.get("FAIRQ_CONSOLE_TOKEN", ""))
+        for line in found:
             complain(f"warning: {line}")
 
     def _on_hangup(self) -> None:

@@ -228,11 +228,16 @@ def load(path: Path, environ: Mapping[str, str] = os.environ) -> Config:
 def parse(text: str, name: str = "<text>", environ: Mapping[str, str] = os.environ, base: Path | None = None) -> Config:
     """YAML text to a configuration; `base` is what its relative paths start from. Raises InvalidConfig."""
     source = Source(text, name, environ)
+    problems = list(source.problems)
+    known = {problem.key for problem in problems}  # what stands in for a wrong value may break a rule too
     try:
-        return Config.model_validate(source.value, context={"base": base})
+        config = Config.model_validate(source.value, context={"base": base})
     except ValidationError as error:
-        problems = [problem for detail in error.errors() for problem in _problems(detail, source)]
-        raise InvalidConfig(name, problems) from None
+        found = (problem for detail in error.errors() for problem in _problems(detail, source))
+        problems += [problem for problem in found if problem.key not in known]
+    if problems:
+        raise InvalidConfig(name, problems)
+    return config
 
 
 _RULES = {

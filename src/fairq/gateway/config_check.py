@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 Broken = tuple[Place, str]
 
+TOKEN_LENGTH = 16  # characters; a console answers one wrong guess per second
+
 BUILT_IN = ("/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/models", "/health", "/ready")
 
 
@@ -135,6 +137,13 @@ def _endpoints(config: "Config") -> Iterator[Broken]:
             yield ("endpoints", i, "cost"), "must be fixed: a GET has no body to count"
 
 
+def token_warnings(key: str, token: str) -> list[str]:
+    """About an admin token that can be guessed. The token itself is not shown."""
+    if not token or len(token) >= TOKEN_LENGTH:
+        return []
+    return [f"{key} has {len(token)} characters and may be guessed; take {TOKEN_LENGTH} or more: openssl rand -hex 16"]
+
+
 def warnings(config: "Config") -> list[str]:
     """One line for each thing that is allowed and probably not meant."""
     found = []
@@ -147,6 +156,8 @@ def warnings(config: "Config") -> list[str]:
         )
     if config.anonymous_allowed and not is_loopback(config.listen.host):
         found.append(f"listen.host = {config.listen.host}: whoever reaches it may send requests without a key")
+    if config.console.admin_token is not None:
+        found += token_warnings("console.admin_token", config.console.admin_token.get_secret_value())
     for block in trusted:
         if block.endswith("/0"):
             found.append(f"identity.trusted_tenant_headers_from = {block}: every peer may name any tenant")

@@ -68,10 +68,13 @@ def show_place(place: Place) -> str:
 
 
 class Source:
-    """A parsed file: `value` for the schema, and the way back from a place in it to line and text."""
+    """A parsed file: `value` for the schema, and the way back from a place in it to line and text.
+
+    `problems`: what is wrong with single values; something stands in for each, so that the others can be checked too.
+    """
 
     def __init__(self, text: str, name: str, environ: Mapping[str, str] | None) -> None:
-        """Without `environ` ``${NAME}`` stays. Raises InvalidConfig: syntax, key given twice, unset variable."""
+        """Without `environ` ``${NAME}`` stays. Raises InvalidConfig for what is not YAML, or has no end."""
         self.name = name
         self.problems: list[Problem] = []
         self._environ = environ
@@ -95,8 +98,6 @@ class Source:
             raise InvalidConfig(name, [Problem(1, "", None, f"not YAML: {error}".splitlines()[0])]) from None
         if self.value is None:
             self.value = {}
-        if self.problems:
-            raise InvalidConfig(name, self.problems)
 
     def line(self, place: Place) -> int:
         """The line of the value at `place`, or of the nearest value around it."""
@@ -117,7 +118,7 @@ class Source:
         self._nodes += 1
         if self._nodes > _MAX_NODES or id(node) in self._open:
             self._refuse(node, place, None, "aliases must not repeat themselves without end")
-            return None
+            raise InvalidConfig(self.name, self.problems)
         if node.tag not in _TAGS:
             self._refuse(node, place, None, "YAML tags (!name) mean nothing here")
             return None
@@ -182,7 +183,7 @@ class Source:
             found = environ.get(match[1], "")
             if not found:
                 self._refuse(node, place, shown, f"environment variable {match[1]} is not set or empty")
-            return found
+            return found or match[1]
 
         return FromEnvironment(_VARIABLE.sub(value, node.value))
 
