@@ -27,7 +27,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "load": CORE | RULES | {"gateway"},  # its HTTP client
     "engines": CORE | RULES | BUILT | {"gateway"},
     "gateway": CORE | RULES | {"ledger"},
-    "console": CORE | RULES | BUILT | {"gateway"},
+    "lab": CORE | RULES | {"sim"},
+    "console": CORE | RULES | BUILT | {"gateway", "lab"},
     "testing": CORE | RULES | BUILT,
     "cli": CORE | RULES | BUILT | {"engines", "gateway", "console", "testing", "plot"},
 }

@@ -27,6 +27,7 @@ from fairq.console.openapi import document
 from fairq.console.page import page
 from fairq.console.snapshot import snapshot
 from fairq.core.lines import encode
+from fairq.lab.routes import Lab
 from fairq.ledger.explain import explain
 from fairq.ledger.reader import pools_in
 from fairq.ledger.segment import LedgerError
@@ -60,6 +61,7 @@ class Console:
 
     def __init__(self, live: Live, link: Link, access: Access) -> None:
         self.live, self.link, self.access = live, link, access
+        self.lab = Lab()
         self.closing = asyncio.Event()
         self._readers = 0
         self._summed, self._summary_until = b"", 0.0
@@ -80,6 +82,7 @@ class Console:
             Route("/api/reload", self.reload, methods=["POST"]),
             Route("/api/explain/{id:path}", self.explain),
             Route("/api/events", self.events),
+            *self.lab.routes(),
         ]
         handlers: dict[Any, Callable[[Request, Exception], Response | Awaitable[Response]]] = {
             Refusal: answers.refused,

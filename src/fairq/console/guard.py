@@ -3,6 +3,8 @@
 Host      must be a name of this console: else a foreign page could point its own name here (DNS rebinding)
 Origin    of a change must be this console itself: a foreign page cannot use a browser's access (CSRF)
 token     for every change; for everything but /health when the console can be reached from other machines
+
+The lab's runs are posted and change nothing: of a change they have the Origin check and a limit, not the token.
 """
 
 import hmac
@@ -18,18 +20,21 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fairq.console.views import Failure, Problem
 from fairq.core.errors import ConfigError
+from fairq.lab.routes import MAX_ORDER, RUN
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 OPEN_PATHS = frozenset({"/health"})
+COMPUTING = frozenset({RUN})
 MAX_BODY = 16 << 10
 CHANGES_PER_SECOND, CHANGES_AT_ONCE = 10, 50
+RUNS_PER_SECOND, RUNS_AT_ONCE = 20, 100
 GUESSES_PER_SECOND, GUESSES_AT_ONCE = 1, 10
 
 HEADERS = [
     (
         b"content-security-policy",
-        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
         b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
     (b"x-content-type-options", b"nosniff"),
@@ -130,6 +135,7 @@ class Guard:
         self._app, self._access = app, access
         self._changes = Bucket(CHANGES_PER_SECOND, CHANGES_AT_ONCE)
         self._guesses = Bucket(GUESSES_PER_SECOND, GUESSES_AT_ONCE)
+        self._runs = Bucket(RUNS_PER_SECOND, RUNS_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -141,7 +147,9 @@ class Guard:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *HEADERS]
+                own = message.get("headers", ())
+                names = {name.lower() for name, _ in own}
+                message["headers"] = [*own, *(header for header in HEADERS if header[0] not in names)]
             await send(message)
 
         try:
@@ -165,16 +173,18 @@ class Guard:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         if not self._access.answers_to(_name_in(host)):
             raise Refusal(403, "wrong_host", f"this console does not answer to {host!r}; see console.hosts")
-        changes = scope["method"] not in SAFE
-        if changes:
+        posts = scope["method"] not in SAFE
+        computes = scope["path"] in COMPUTING
+        changes = posts and not computes
+        if posts:
             self._check_origin(headers, host)
         if changes or not (self._access.local or scope["path"] in OPEN_PATHS):
             self._check_token(headers.get(b"authorization", b""), changes)
-        if changes:
-            length = headers.get(b"content-length", b"0")
-            if not length.isdigit() or int(length[:18]) > MAX_BODY:
-                raise Refusal(413, "too_large", f"a body may have {MAX_BODY} bytes")
-            if not self._changes.take():
+        if posts:
+            length, most = headers.get(b"content-length", b"0"), MAX_ORDER if computes else MAX_BODY
+            if not length.isdigit() or int(length[:18]) > most:
+                raise Refusal(413, "too_large", f"a body may have {most} bytes")
+            if not (self._runs if computes else self._changes).take():
                 raise Refusal(429, "too_many_changes", "too many changes at once", ((b"retry-after", b"1"),))
 
     def _check_origin(self, headers: dict[bytes, bytes], host: str) -> None:

@@ -81,6 +81,7 @@ async def serve(settings: Settings, listener: socket.socket) -> None:
     try:
         await server.serve([listener])
     finally:
+        await console.lab.crew.close()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

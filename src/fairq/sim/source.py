@@ -38,15 +38,21 @@ class Source:
 
 def read_yaml(path: Path) -> Source:
     """Raises InvalidScenario: not readable, not YAML, a key given twice."""
-    name = path.name
     try:
-        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
-        lines: dict[Place, int] = {}
-        value = {} if root is None else _read(root, (), lines, name, set())
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise InvalidScenario([f"{path}: {error.strerror}"]) from None
     except UnicodeDecodeError:
         raise InvalidScenario([f"{path}: not UTF-8 text"]) from None
+    return read_text(path.name, text)
+
+
+def read_text(name: str, text: str) -> Source:
+    """The same from text; messages say that it stands in `name`."""
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        lines: dict[Place, int] = {}
+        value = {} if root is None else _read(root, (), lines, name, set())
     except RecursionError:
         raise InvalidScenario([f"{name}: nested too deeply"]) from None
     except yaml.MarkedYAMLError as error:

@@ -1,0 +1,1 @@
+"""The lab: runs scenarios for a page that only plays them. Everything is computed here and sent as whole steps."""

@@ -1,0 +1,109 @@
+"""What there is to run: the policies with their sources, and the gallery of teaching scenarios."""
+
+import ast
+import re
+import sys
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import yaml
+
+from fairq.core.param import Param
+from fairq.core.policy import Need, Policy
+from fairq.lab.views import ParamView, Policies, PolicyView, Scenarios, ScenarioView
+from fairq.policies import POLICIES
+from fairq.sim.scenario import LAYERS, Scenario, load
+
+RULE = re.compile(r"^    ([a-z]+)  +\S")
+APART = frozenset({"title", "look_for", "source", "policies", "max_steps"})
+
+
+@cache
+def policies() -> Policies:
+    return Policies([_policy(policy) for policy in POLICIES.values()])
+
+
+@cache
+def scenarios() -> Scenarios:
+    files = sorted(gallery().glob("*/*.yaml"))
+    return Scenarios([_scenario(path, load(path)) for path in files])
+
+
+def gallery() -> Path:
+    """In an installed fairq beside this file; in a checkout among the examples."""
+    inside = Path(__file__).parent / "gallery"
+    return inside if inside.is_dir() else Path(__file__).parents[3] / "examples" / "scenarios"
+
+
+def plain(scenario: Scenario) -> dict[str, object]:
+    """Its keys and values as a file has them, without texts, policies and limits."""
+    given: dict[str, object] = scenario.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return {key: value for key, value in given.items() if key not in APART}
+
+
+def as_yaml(scenario: Scenario) -> str:
+    texts = {key: value for key in ("title", "look_for", "source") if (value := getattr(scenario, key))}
+    whole = {"layer": scenario.layer, **texts, "policies": list(scenario.policies), **plain(scenario)}
+    return yaml.safe_dump(whole, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
+
+
+def _scenario(path: Path, scenario: Scenario) -> ScenarioView:
+    return ScenarioView(
+        id=f"{path.parent.name}/{path.stem}",
+        layer=scenario.layer,
+        title=scenario.title,
+        look_for=scenario.look_for,
+        source=scenario.source,
+        policies=list(scenario.policies),
+        scenario=plain(scenario),
+    )
+
+
+def _policy(policy: type[Policy]) -> PolicyView:
+    file = sys.modules[policy.__module__].__file__
+    assert file
+    source = Path(file).read_text(encoding="utf-8")
+    lines = source.splitlines()
+    tree = ast.parse(source)
+    end = tree.body[0].end_lineno or 0
+    rules: dict[str, int] = {}
+    for number, line in enumerate(lines[:end], 1):
+        if found := RULE.match(line):
+            rules.setdefault(found[1], number)
+    methods: dict[str, tuple[int, int]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            methods[node.name] = (node.lineno, node.end_lineno or node.lineno)
+    return PolicyView(
+        name=policy.name,
+        unit=policy.unit.value,
+        needs=sorted(policy.needs),
+        layers=[layer for layer, provides in layers().items() if policy.needs <= provides],
+        params=[_param(param) for param in policy.params],
+        file=Path(file).name,
+        source=source,
+        rules=rules,
+        methods=methods,
+    )
+
+
+def layers() -> dict[str, frozenset[Need]]:
+    """layer -> what it provides to policies"""
+    runs = {layer: model.partition(":")[0].removesuffix("scenario") + "run" for layer, model in LAYERS.items()}
+    return {layer: import_module(module).PROVIDES for layer, module in runs.items()}
+
+
+def _param(param: Param) -> ParamView:
+    default = param.default
+    kind = "switch" if isinstance(default, bool) else "integer" if isinstance(default, int) else "ratio"
+    if isinstance(default, str):
+        kind = "choice"
+    return ParamView(
+        name=param.name,
+        kind=kind,
+        default=default if isinstance(default, bool | int) else str(default),
+        low=param.low,
+        high=param.high,
+        choices=list(param.choices),
+    )
