@@ -1,4 +1,4 @@
-"""First come, first served (FIFO): the job that arrived first.
+"""First come, first served, or FIFO (Arpaci-Dusseau, OSTEP, chapter 7): the job that arrived first.
 
 Unit of fairness: none but the order of arrival. Guarantees: O(log F) per job, no starvation of any job; a long job at
 the head makes everybody wait (the convoy effect), and a flow's share is whatever it sends.

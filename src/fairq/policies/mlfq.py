@@ -1,4 +1,4 @@
-"""Multi-level feedback queue (OSTEP's rules): learn from what a job did that it is short or interactive.
+"""Multi-level feedback queue (OSTEP, chapter 8): learn from what a job did that it is short or interactive.
 
     1, 2  the highest level that has a job runs; within it round robin with the level's quantum
     3     a job starts at the top

@@ -1,4 +1,4 @@
-"""Fixed priority: the most urgent job that is ready; a larger number is more urgent.
+"""Fixed priority (its protocols: Sha, Rajkumar, Lehoczky 1990): the most urgent ready job; larger is more urgent.
 
     select   argmax over waiting jobs of priority, among equals the first in turn
     preempt  when a waiting job is more urgent than the running one

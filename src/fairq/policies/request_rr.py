@@ -1,4 +1,4 @@
-"""Request round robin: one job per backlogged flow in turn, in the circular order of flow ids.
+"""Request round robin (Nagle, RFC 970, 1985): one job per backlogged flow in turn, in the circular order of flow ids.
 
 Unit of fairness: jobs. Two flows that stay backlogged differ by at most one job. In service they differ by the ratio of
 their job sizes: whoever sends longer jobs takes that much more.
@@ -35,7 +35,7 @@ class RequestRR(FlowPolicy):
 
     def charged(self, flow: str, amount: int) -> None:
         if flow not in self.ranking:
-            del self.rounds[flow]
+            self.rounds.pop(flow, None)  # a processor charges a job piece by piece
 
     def forget(self, flow: str) -> None:
         super().forget(flow)

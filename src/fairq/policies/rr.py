@@ -1,4 +1,4 @@
-"""Round robin: the head of the queue runs for at most one quantum; unfinished, it goes to the tail.
+"""Round robin (OSTEP, chapter 7): the head of the queue runs for at most one quantum; unfinished, it goes to the tail.
 
     select  the head of the ready queue
     run     min(quantum, what is left)

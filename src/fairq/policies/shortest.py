@@ -1,4 +1,4 @@
-"""Shortest request: among the heads of all flows the cheapest one, by the cost told when it became the head.
+"""Shortest request, SJF over the heads of flows: the cheapest one, by the cost told when it became the head.
 
 Unit of fairness: none. It lowers the mean wait where costs are true, starves long requests, and rewards whoever
 understates them. A flow keeps its own order (that is the difference from SJF).

@@ -1,6 +1,6 @@
-"""Shortest job first: whenever the processor is free, the waiting job of least size; it then runs to completion.
+"""Shortest job first (Smith, Naval Res. Logistics Quarterly 1956; OSTEP, chapter 7): run the shortest to its end.
 
-    select  argmin over waiting jobs of (p_i, arrival)
+    select  argmin over waiting jobs of (p_i, arrival), whenever the processor is free
 
 p_i is what the policy is told: the job's `estimate` where there is one, else its true size. A job that sleeps comes
 back with its next burst, and competes with that.

@@ -1,4 +1,4 @@
-"""Shortest remaining time first (SRPT, STCF): at every moment the job with the least left to do.
+"""Shortest remaining time first, SRPT, STCF (Schrage, Operations Research 1968): the job with the least left to do.
 
     select   argmin over waiting jobs of (r_i, arrival)
     preempt  when a waiting job has less left than the running one
