@@ -78,8 +78,8 @@ def test_azure_times_keep_their_seven_digits(name: str) -> None:
     [
         ("azure_code.csv", "ContextTokens", "GeneratedTokens"),
         ("azure_conv.csv", "ContextTokens", "GeneratedTokens"),
-        ("vllm_rtx4090.csv", "input_toks", "output_toks"),
-        ("vtc_results_rpm5.csv", "input_tokens", "output_tokens"),
+        ("../vllm/RTX4090_Llama-3.1-8B.csv", "input_toks", "output_toks"),
+        ("../vtc/LShare_rpm5__real.csv", "input_tokens", "output_tokens"),
     ],
 )
 def test_lengths_are_summarised_as_numpy_summarises_them(name: str, inputs: str, outputs: str) -> None:
@@ -128,7 +128,7 @@ def test_every_mooncake_prompt_has_one_block_per_512_tokens_begun() -> None:
 
 def test_vllms_published_times_come_out() -> None:
     """RTX 4090: TTFT mean 65.46 s, p50 60.16 s, p99 137.8 s, TPOT mean 32.45 ms, makespan 183.57 s."""
-    requests = list(Trace(HEADS / "vllm_rtx4090.csv"))
+    requests = list(Trace(DATA / "vllm" / "RTX4090_Llama-3.1-8B.csv"))
     ttft = sorted(request.measured.ttft or 0 for request in requests if request.measured)
     assert len(ttft) == 300
     assert sum(ttft) / 300 == pytest.approx(65.46, abs=0.005)
@@ -146,7 +146,7 @@ def test_vllms_published_times_come_out() -> None:
 
 
 def test_a_request_that_a_rate_limit_refused_was_never_answered() -> None:
-    path = HEADS / "vtc_results_rpm5.csv"
+    path = DATA / "vtc" / "LShare_rpm5__real.csv"
     refused = column(path, "request_latency_s").count("-1")
     found = described(path)
     assert refused > 0

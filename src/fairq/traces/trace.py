@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import itertools
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import lzma
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -27,7 +30,8 @@ class Trace:
     block_tokens   tokens per prefix block; 0 when the trace has no prefix blocks
     clients        whether it says who sent a request; otherwise see `fairq.traces.tenants`
 
-    Opening reads the first line only. TraceError, here and while iterating: file, line, key, value, rule.
+    A file that ends in .gz or .xz is read as it is. Opening reads the first line only. TraceError, here and while
+    iterating: file, line, key, value, rule.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -61,14 +65,17 @@ class Trace:
     @contextmanager
     def _lines(self) -> Iterator[TextIO]:
         try:
-            with self.path.open(encoding="utf-8-sig", newline="") as lines:
+            with OPEN.get(self.path.suffix, open)(self.path, "rt", encoding="utf-8-sig", newline="") as lines:
                 yield lines
+        except (EOFError, lzma.LZMAError, gzip.BadGzipFile, zlib.error) as error:
+            raise TraceError(self.name, f"is not a whole {self.path.suffix} file: {error}") from None
         except UnicodeDecodeError as error:
             raise TraceError(self.name, f"is not UTF-8 text: {error.reason}") from None
         except OSError as error:
             raise TraceError(str(self.path), f"cannot be read: {error.strerror or error}") from None
 
 
+OPEN: dict[str, Callable[..., AbstractContextManager[TextIO]]] = {".gz": gzip.open, ".xz": lzma.open}
 Rows = Iterator[tuple[int, Mapping[str, Any]]]
 
 
