@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from fairq.measure.cpu import Story, gaps, jitter, measure, overlap, shares, waiting_times
+from fairq.measure.cpu import Story, gaps, jitter, measure, overlap, shares, starvation, waiting_times
 
 A = Story(task="A", arrival=0, work=3, until=5, first_run=0, completion=5, deadline=4)
 B = Story(task="B", arrival=1, work=2, until=4, first_run=2, completion=4, deadline=9)
@@ -18,12 +18,13 @@ def test_times_of_one_job() -> None:
 
 
 def test_a_whole_run() -> None:
-    found = measure([A, B], [LINE], end=8)
+    found = measure([A, B], [LINE], end=8, switches=2)
     assert (found.jobs, found.completed, found.misses, found.max_lateness) == (2, 2, 1, 1)
     assert found.turnaround is not None
     assert (found.turnaround.mean, found.turnaround.max) == (4, 5)
     assert (found.throughput, found.utilisation) == (2 / 8, 5 / 8)
-    assert found.starvation == 2  # A, from 2 to 4
+    assert (found.longest_wait, found.starvation) == (2, 2)  # A, from 2 to 4, while B ran
+    assert found.switches == 2
     assert found.work_conserving
     assert found.jitter is None
 
@@ -38,22 +39,34 @@ def test_waiting_is_ready_and_not_running() -> None:
 def test_idling_while_a_job_is_ready_is_noticed() -> None:
     lazy = [("A", 0, 1, "run"), (None, 1, 2, "idle"), ("A", 2, 4, "run")]
     story = Story(task="A", arrival=0, work=3, until=4, completion=4)
-    assert not measure([story], [lazy], end=4).work_conserving
+    assert not measure([story], [lazy], end=4, switches=0).work_conserving
     resting = Story(task="A", arrival=0, work=3, until=4, completion=4, away=((1, 2),), slept=1)
-    assert measure([resting], [lazy], end=4).work_conserving
+    assert measure([resting], [lazy], end=4, switches=0).work_conserving
 
 
 def test_a_second_idle_processor_counts_only_when_somebody_could_use_it() -> None:
     second = [(None, 0, 8, "idle")]
-    assert not measure([A, B], [LINE, second], end=8).work_conserving
+    assert not measure([A, B], [LINE, second], end=8, switches=2).work_conserving
     alone = Story(task="A", arrival=0, work=2, until=2, completion=2)
-    assert measure([alone], [[("A", 0, 2, "run")], second], end=2).work_conserving
+    assert measure([alone], [[("A", 0, 2, "run")], second], end=2, switches=0).work_conserving
 
 
 def test_a_job_behind_the_one_before_it_is_not_ready() -> None:
     first = Story(task="T", arrival=0, work=4, until=4, completion=4)
     next_ = Story(task="T", arrival=3, work=1, until=5, completion=5)
     assert waiting_times([first, next_], [[("T", 0, 5, "run")]]) == [[], []]
+
+
+def test_starvation_counts_only_what_others_ran() -> None:
+    """A waits from 2 to 7: B runs for three ticks of them, one goes into the switch there, one into the switch back."""
+    line = [("A", 0, 2, "run"), (None, 2, 3, "switch"), ("B", 3, 6, "run"), (None, 6, 7, "switch"), ("A", 7, 9, "run")]
+    a = Story(task="A", arrival=0, work=4, until=9, first_run=0, completion=9)
+    b = Story(task="B", arrival=2, work=3, until=6, first_run=3, completion=6)
+    found = measure([a, b], [line], end=9, switches=2)
+    assert (found.longest_wait, found.starvation) == (5, 3)
+    assert found.work_conserving
+    assert starvation([(1, 8)], [[("B", 0, 3, "run")], [("C", 2, 5, "run"), ("D", 7, 9, "run")]]) == 5
+    assert starvation([(0, 9)], [[]]) == 0
 
 
 def test_jitter_is_the_spread_within_a_task() -> None:

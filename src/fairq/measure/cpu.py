@@ -3,9 +3,10 @@
 a arrival   p work   C completion   d absolute deadline
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import accumulate
 
 from msgspec import Struct
 
@@ -65,15 +66,18 @@ class Story(Struct, frozen=True, kw_only=True):
 
 
 class Measures(Struct, frozen=True, kw_only=True):
-    """Of a whole run.
+    """Of a whole run, from tick 0 to `length`. In ticks, but for counts and shares.
 
-    turnaround, waiting, response   over the jobs for which they are known; None where there are none
+    turnaround, waiting, response   percentiles, mean and worst case over the jobs for which they are known; None where
+                   there are none. The mean turnaround is the mean flow time
     misses         jobs that missed their deadlines
-    max_lateness   the largest C - d; None without deadlines
-    jitter         the largest spread (max - min) of turnaround among the jobs of one task; None for single jobs
-    starvation     the longest time for which a job was ready and did not run
-    throughput     jobs completed per tick
-    utilisation    ticks of work / (processors * length)
+    max_lateness   max of C - d; None without deadlines
+    jitter         max over tasks of (max - min) of the turnaround of its jobs; None for single jobs
+    longest_wait   max over maximal times in which a job was ready and did not run of their length
+    starvation     the same, counting only ticks in which others ran: not switches, not idle ticks, not failed attempts
+    throughput     completed jobs / length: jobs per tick
+    utilisation    ticks of work / (processors * length): a share, without unit
+    switches       how often a processor began a task that was not its last one
     work_conserving  was no processor ever idle while a job was ready and did not run?
     """
 
@@ -85,14 +89,16 @@ class Measures(Struct, frozen=True, kw_only=True):
     misses: int
     max_lateness: int | None
     jitter: int | None
+    longest_wait: int
     starvation: int
     throughput: float
     utilisation: float
+    switches: int
     work_conserving: bool
 
 
-def measure(stories: Sequence[Story], processors: Sequence[Sequence[Piece]], end: int) -> Measures:
-    """stories: every job, those of one task in order; processors: what each did from 0 to `end`."""
+def measure(stories: Sequence[Story], processors: Sequence[Sequence[Piece]], end: int, *, switches: int) -> Measures:
+    """stories: every job, those of one task in order; processors: what each did from 0 to `end`; switches: counted."""
     waits = [wait for gaps in waiting_times(stories, processors) for wait in gaps]
     idle = [(start, stop) for line in processors for _, start, stop, state in line if state == "idle"]
     worked = sum(stop - start for line in processors for _, start, stop, state in line if state == "run")
@@ -106,11 +112,37 @@ def measure(stories: Sequence[Story], processors: Sequence[Sequence[Piece]], end
         misses=sum(story.missed for story in stories),
         max_lateness=max((story.lateness for story in stories if story.lateness is not None), default=None),
         jitter=jitter(stories),
-        starvation=max((stop - start for start, stop in waits), default=0),
+        longest_wait=max((stop - start for start, stop in waits), default=0),
+        starvation=starvation(waits, processors),
         throughput=float(Fraction(len(turnarounds), end)) if end else 0.0,
         utilisation=float(Fraction(worked, end * len(processors))) if end else 0.0,
+        switches=switches,
         work_conserving=not overlap(waits, idle),
     )
+
+
+def starvation(waits: Iterable[Span], processors: Sequence[Sequence[Piece]]) -> int:
+    """The most ticks of one wait in which some processor ran a job: another one, since this one waits. O(n log n)."""
+    runs = merged(sorted((start, stop) for line in processors for _, start, stop, state in line if state == "run"))
+    starts = [start for start, _ in runs]
+    before = [0, *accumulate(stop - start for start, stop in runs)]  # ticks run before each of them
+
+    def ran(until: int) -> int:
+        last = bisect_right(starts, until)
+        return before[last] - (max(0, runs[last - 1][1] - until) if last else 0)
+
+    return max((ran(stop) - ran(start) for start, stop in waits), default=0)
+
+
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """The union of `spans`, which are in order, as spans that do not touch."""
+    union: list[Span] = []
+    for start, stop in spans:
+        if union and start <= union[-1][1]:
+            union[-1] = union[-1][0], max(union[-1][1], stop)
+        else:
+            union.append((start, stop))
+    return union
 
 
 def jitter(stories: Iterable[Story]) -> int | None:

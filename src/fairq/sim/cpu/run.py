@@ -63,10 +63,10 @@ class CpuRun(Run):
 
     @cached_property
     def measures(self) -> Measures:
-        return measure(self.stories, self.timelines, self.end)
+        return measure(self.stories, self.timelines, self.end, switches=self.switches)
 
     def measured(self) -> dict[str, Any]:
-        return flat(self.measures) | {"switches": self.switches}
+        return flat(self.measures)
 
     def jobs(self) -> list[dict[str, Any]]:
         """Of recurring tasks too; `turnaround` is what real-time texts call the response time."""
