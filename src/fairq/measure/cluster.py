@@ -77,7 +77,7 @@ def shares(
 
     A user's service is its dominant share times time: the largest over resources of (what its tasks hold) / capacity.
 
-    backlogs  (from when on, who has tasks waiting), in order
+    backlogs  (from when on, who has tasks waiting), in order, for every moment at which a task starts or ends
     """
     intervals = BackloggedIntervals()
     changes = sorted(
