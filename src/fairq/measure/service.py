@@ -1,0 +1,143 @@
+"""Service of an engine's clients over time, and how far apart it is: the measures of the VTC paper.
+
+A request's service is w_p * input + w_q * output tokens. Only its first and last token are timed, so its service is
+spread evenly between them. At each tick the rate of service and the rate of demand of every client are taken over a
+window around it:
+
+    s_j  service of client j in the window, divided by the window's length
+    d_j  service that its arrivals in the window ask for, divided likewise
+    difference = sum over clients of min(max_k s_k - s_j, |d_j - s_j|)
+
+A client that gets what it asks for, or as much as the best served, adds nothing. (Sheng et al., "Fairness in Serving
+Large Language Models", OSDI 2024; the ticks and the second case of |d - s| as in the artifact's plots.)
+
+Memory: clients x ticks, whatever the number of requests and tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+WEIGHTS = (1, 2)  # of an input and an output token
+
+
+class Grid(Struct, frozen=True):
+    """Where the rates are taken. Seconds; the defaults are those of the paper's tables.
+
+    Tick i of 1 .. ticks - 1 stands at warm_up + i * (horizon - warm_up) / ticks, in the middle of its window.
+    """
+
+    horizon: float = 600.0
+    ticks: int = 20
+    window: float = 60.0
+    warm_up: float = 30.0
+
+    @property
+    def step(self) -> float:
+        return (self.horizon - self.warm_up) / self.ticks
+
+    def times(self) -> list[float]:
+        return [self.warm_up + i * self.step for i in range(1, self.ticks)]
+
+
+def grid_for(last_arrival: float) -> Grid:
+    """The paper's grid, stretched or shrunk to a run whose last request arrives at another time than 600 s."""
+    share = last_arrival / 600 if last_arrival > 0 else 1.0
+    return Grid(horizon=600 * share, window=60 * share, warm_up=30 * share)
+
+
+class Difference(Struct, frozen=True):
+    """Over the ticks. max, mean: service units per second; variance: of the population, their square.
+
+    accumulated   the largest distance at any tick between the clients' services since the warm-up (units)
+    series        the difference at each tick
+    """
+
+    max: float
+    mean: float
+    variance: float
+    accumulated: float
+    series: list[float]
+
+
+class ServiceOverTime:
+    """Feed it requests with `add`, in any order; read rates and differences at any time."""
+
+    def __init__(self, grid: Grid | None = None, weights: tuple[float, float] = WEIGHTS) -> None:
+        self.grid = Grid() if grid is None else grid
+        self.weights = weights
+        self.served: dict[str, list[float]] = {}  # per tick: units inside the window
+        self.demanded: dict[str, list[float]] = {}
+        self._grown: dict[str, list[float]] = {}  # per tick: units since the warm-up, or none yet
+
+    def add(
+        self, client: str, arrival: float, first: float | None, last: float, input_tokens: int, output_tokens: int
+    ) -> None:
+        """A request that was served: its arrival, first and last token (s). `first` None: it got no token."""
+        grid = self.grid
+        units = self.weights[0] * input_tokens + self.weights[1] * output_tokens
+        served, demanded, grown = self._rows(client)
+        half = grid.window / 2
+        for i in self._near(arrival - half, arrival + half):
+            demanded[i] += units
+        # Of one whose first token is its last there is no stretch to spread over; the artifact leaves it out, too.
+        if first is None or last - first <= 1e-5 or last < 1:
+            return
+        rate = units / (last - first)
+        for i in self._near(first - half, last + half):
+            tick = grid.warm_up + (i + 1) * grid.step
+            served[i] += rate * max(min(tick + half, last) - max(tick - half, first), 0.0)
+        for i in self._near(first, grid.horizon):
+            tick = grid.warm_up + (i + 1) * grid.step
+            grown[i] += rate * max(min(tick, last) - max(grid.warm_up, first), 0.0)
+
+    def rates(self) -> Mapping[str, Sequence[float]]:
+        """Service per second of each client at each tick."""
+        return {client: [units / self.grid.window for units in row] for client, row in self.served.items()}
+
+    def demand(self) -> Mapping[str, Sequence[float]]:
+        """Requested service per second of each client at each tick."""
+        return {client: [units / self.grid.window for units in row] for client, row in self.demanded.items()}
+
+    def accumulated(self) -> Mapping[str, Sequence[float]]:
+        """Service of each client since the warm-up, up to each tick."""
+        return self._grown
+
+    def difference(self) -> Difference | None:
+        """None when there is no client."""
+        if not self.served:
+            return None
+        got, asked = list(self.rates().values()), list(self.demand().values())
+        series = []
+        for i in range(self.grid.ticks - 1):
+            best = max(row[i] for row in got)
+            pairs = zip(got, asked, strict=True)
+            series.append(sum(min(best - s[i], abs(d[i] - s[i])) for s, d in pairs))
+        mean = sum(series) / len(series)
+        grown = list(self._grown.values())
+        apart = max(max(row[i] for row in grown) - min(row[i] for row in grown) for i in range(self.grid.ticks - 1))
+        variance = sum((value - mean) ** 2 for value in series) / len(series)
+        return Difference(max(series), mean, variance, apart, series)
+
+    def _rows(self, client: str) -> tuple[list[float], list[float], list[float]]:
+        if client not in self.served:
+            for rows in (self.served, self.demanded, self._grown):
+                rows[client] = [0.0] * (self.grid.ticks - 1)
+        return self.served[client], self.demanded[client], self._grown[client]
+
+    def _near(self, start: float, end: float) -> range:
+        """The ticks from `start` to `end`, both included, as indexes."""
+        grid = self.grid
+        low, high = (start - grid.warm_up) / grid.step, (end - grid.warm_up) / grid.step
+        first = max(1, int(low) + (low > int(low)) if low > 0 else 1)
+        return range(first - 1, min(grid.ticks - 1, int(high) if high >= 0 else 0))
+
+
+def slowdown(shared: Mapping[str, float], alone: Mapping[str, float]) -> dict[str, float | None]:
+    """Isolation: a client's time among all divided by its time with the same requests alone in the engine.
+
+    1 is perfect isolation. None where it took no time alone. Clients that are in both.
+    """
+    return {client: shared[client] / alone[client] if alone[client] else None for client in shared if client in alone}
