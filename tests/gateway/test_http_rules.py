@@ -190,6 +190,32 @@ async def test_without_a_key_nobody_enters() -> None:
 
 
 @run
+async def test_questions_about_the_gateway_are_no_requests() -> None:
+    """One rule: what could be dispatched has an outcome, in its answer and in every record; nothing else has one."""
+    async with world(KEYS) as w:
+        asked = [
+            (401, await w.client.get("/v1/models")),
+            (401, await w.client.get("/v1/models/m")),
+            (404, await w.client.get("/v1/models/none", headers=ALICE)),
+            (404, await w.client.post("/v1/none", json=chat())),
+            (405, await w.client.get(CHAT)),
+            (405, await w.client.post("/v1/models", json={})),
+            (200, await w.client.get("/v1/models", headers=ALICE)),
+            (204, await w.client.options(CHAT)),
+            (200, await w.client.get("/ready")),
+        ]
+        for status, reply in asked:
+            assert reply.status_code == status
+            assert "x-fairq-outcome" not in reply.headers
+            if status == 405:
+                assert reply.json()["error"]["type"] == "invalid_request_error"
+        assert (w.ended, w.refused) == ([], [])
+        for reply in (await w.post(CHAT, chat()), await w.post(CHAT, {"model": "m", "max_tokens": "x"}, **ALICE)):
+            assert reply.headers["x-fairq-outcome"] in ("refused-unauthorized", "refused-invalid")
+        assert [record.outcome for record in w.refused] == ["refused-unauthorized", "refused-invalid"]
+
+
+@run
 async def test_the_key_is_judged_before_the_body() -> None:
     """A stranger does not get us to read, or to wait for, a body."""
     async with world(KEYS) as w:

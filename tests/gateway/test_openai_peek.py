@@ -122,6 +122,36 @@ def test_values_that_break_a_rule_are_named(member: str, param: str) -> None:
     assert refused_field(member).param == param
 
 
+@pytest.mark.parametrize(
+    ("member", "message"),
+    [
+        ('"max_tokens":"100"', 'max_tokens = "100": must be an integer'),
+        ('"max_tokens":-1', "max_tokens = -1: must be an integer of at least 0"),
+        ('"n":70000', "n = 70000: must be an integer of at most 65536"),
+        ('"stream": "yes"', 'stream = "yes": must be true or false'),
+        ('"stream_options":[]', "stream_options = []: must be an object"),
+        ('"user":7', "user = 7: must be text"),
+        ('"stream_options":{"include_usage":"on"}', "stream_options.include_usage: must be true or false, not text"),
+        (f'"user":[{"1," * 50}1]', "user: must be text, not a list"),
+    ],
+)
+def test_a_wrong_value_is_told_in_words(member: str, message: str) -> None:
+    assert refused_field(member).message == message
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("[]", "the body must be a JSON object, not a list"),
+        ('{"model":"","messages":[]}', 'model = "": must have a length of at least 1'),
+        ('{"model":"m","messages":[{"content":5}]}', "messages[0].content: must be text or a list, not an integer"),
+        ('{"model":"m"}', "messages is missing"),
+    ],
+)
+def test_a_wrong_body_is_told_in_words(body: str, message: str) -> None:
+    assert refused(CHAT, body.encode()).message == message
+
+
 def test_background_work_is_refused() -> None:
     assert refused_field('"background":true').code == "unsupported_parameter"
     assert chat(background=False).model == "m"

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from fairq.core import events as ev
 from fairq.core.commands import Ended
-from fairq.core.errors import ConfigError, UnknownName
+from fairq.core.errors import ConfigError, FairqError, UnknownName
 from fairq.core.lifecycle import Outcome
 from fairq.gateway import config_values, models
 from fairq.gateway.config import Config
@@ -125,11 +125,10 @@ class Gateway:
 
     # Changes from outside
     def reload(self, config: Config) -> list[Change]:
-        """Apply a checked configuration as a whole, or raise ConfigError and change nothing."""
+        """Apply a checked configuration as a whole, or raise FairqError and change nothing."""
         different = changes(self.config, config)
-        for change in different:
-            if change.restart:
-                raise ConfigError(change.key, change.after, "cannot change while the gateway runs; restart it")
+        if fixed := [change for change in different if change.restart]:
+            raise FairqError(f"{'; '.join(map(str, fixed))}: needs a restart of the gateway; nothing was changed")
         prepared = [self.pools[pool.name].prepare(config, pool) for pool in config.pools]
         self.config = config
         self.server.limits = config.server_limits()
@@ -221,7 +220,8 @@ def _model(gateway: Gateway, exchange: Exchange) -> Answer:
 
 
 def _refusal(refusal: Refusal) -> Answer:
-    headers, body = error_reply(refusal.status, refusal.message, outcome=refusal.outcome, code=refusal.code)
+    """Without an outcome: a question about the gateway is no request, and is counted nowhere."""
+    headers, body = error_reply(refusal.status, refusal.message, code=refusal.code)
     return refusal.status, [*headers, *refusal.headers], body
 
 

@@ -16,8 +16,8 @@ SENTENCES: dict[Outcome, str] = {
     Outcome.FAILED_UPSTREAM: "the upstream failed before it answered",
 }
 
-KINDS = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
-KINDS |= {408: "timeout_error", 413: "invalid_request_error", 429: "rate_limit_error"}
+KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
+KINDS |= {408: "timeout_error", 429: "rate_limit_error"}
 
 STREAM = [(b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
 """Headers of every event stream: proxies must not hold it back."""
@@ -60,7 +60,7 @@ def error_reply(
         headers.append(named(outcome))
     if retry_after is not None:
         headers.append((b"retry-after", b"%d" % retry_after))
-    kind = KINDS.get(status, "api_error" if status < 500 else "server_error")
+    kind = KINDS.get(status, "invalid_request_error" if status < 500 else "server_error")
     return headers, error_body(message, kind, param, code or (outcome.value if outcome else None))
 
 

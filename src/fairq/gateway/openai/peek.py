@@ -4,7 +4,6 @@ Nothing is changed here and nothing is kept but a few numbers. The decoder takes
 engine may take the first, so a body with a repeated key is refused: what is charged must be what runs.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from msgspec import DecodeError, Raw, Struct, ValidationError
 from msgspec.json import Decoder, Encoder
 
+from fairq.core.wrong_value import WrongValue
 from fairq.gateway.openai.bodies import Chat, Completion, Embedding, Generation, Link, Message, Other
 from fairq.gateway.openai.errors import BadRequest
 
@@ -75,7 +75,7 @@ def peek(path: str, body: bytes) -> Peeked:
     except UnicodeDecodeError as error:
         raise BadRequest(f"the body is not valid UTF-8 (byte {error.start})", None, "invalid_json") from None
     except ValidationError as error:
-        raise _bad_value(str(error), body) from None
+        raise _refused(WrongValue.read(error, body)) from None
     except DecodeError as error:
         raise BadRequest(f"the body is not valid JSON: {error}", None, "invalid_json") from None
     except RecursionError:
@@ -98,26 +98,11 @@ def _unique_fields(document: bytes, prefix: str) -> dict[str, Raw]:
     return found
 
 
-WHERE = re.compile(r"(?P<rule>.*?)(?: - at `\$\.?(?P<param>.*)`)?", re.DOTALL)
-MISSING = re.compile(r"Object missing required field `(?P<name>.*)`")
-
-
-def _bad_value(text: str, body: bytes) -> BadRequest:
-    """The decoder's words, turned into: key, rule, value. Only short values of top-level fields are repeated."""
-    found = WHERE.fullmatch(text)
-    rule, param = (found["rule"], found["param"]) if found else (text, None)
-    if missing := MISSING.fullmatch(rule):
-        param = f"{param}.{missing['name']}" if param else missing["name"]
-        return BadRequest(f"{param} is missing", param, "missing_parameter")
-    if not param:
-        return BadRequest(f"the body must be a JSON object: {rule}", None, "invalid_type")
-    try:
-        value = bytes(members(body).get(param, b""))
-    except (DecodeError, RecursionError):  # the decoder stopped at the wrong value and never saw the broken rest
-        value = b""
-    given = f", not {' '.join(value.decode().split())}" if 0 < len(value) <= 40 else ""
-    rule = rule[0].lower() + rule[1:].replace("`", "")
-    return BadRequest(f"{param}: {rule}{given}", param, "invalid_type" if "got" in rule else "invalid_value")
+def _refused(wrong: WrongValue) -> BadRequest:
+    if not wrong.key:
+        return BadRequest(f"the body {wrong.rule.replace('an object', 'a JSON object')}", None, "invalid_type")
+    code = "missing_parameter" if wrong.wants == "presence" else f"invalid_{wrong.wants}"
+    return BadRequest(str(wrong), wrong.key, code)
 
 
 def _chat(asked: Chat, found: dict[str, Raw]) -> Peeked:
