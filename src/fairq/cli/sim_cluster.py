@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from fairq.cli.sim_inline import Part, assemble
-from fairq.cli.sim_output import AsJson, Csv, File, Policies, Seed, tell
+from fairq.cli.sim_output import AsJson, Csv, File, Perfetto, Plot, Policies, Seed, tell
 from fairq.sim.cluster.run import ClusterRun
 from fairq.sim.cluster.scenario import ClusterScenario
 from fairq.sim.scenario import inline
@@ -42,6 +42,8 @@ def cluster(
     seed: Seed = None,
     as_json: AsJson = False,
     csv: Csv = None,
+    plot: Plot = None,
+    perfetto: Perfetto = None,
 ) -> None:
     """Tasks that hold several resources at once: whose run, and what share of the cluster each user has."""
     parts = {"users": [_user(text) for text in user or []]}
@@ -49,7 +51,7 @@ def cluster(
     options = {"capacity": amounts, "horizon": horizon, "seed": seed}
     scenario = assemble(ClusterScenario, file, parts, policy or ([] if file else ["drf"]), options, FORM)
     runs = [ClusterRun(scenario, spec) for spec in scenario.policies]
-    tell(scenario, runs, _rows, _print_tables, as_json=as_json, csv=csv)
+    tell(scenario, runs, _rows, _print_tables, as_json=as_json, csv=csv, plot=plot, perfetto=perfetto)
 
 
 def _rows(run: ClusterRun) -> Iterator[dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fairq.cli.sim_output import AsJson, Csv, File, Policies, Seed, tell
+from fairq.cli.sim_output import AsJson, Csv, File, Perfetto, Plot, Policies, Seed, tell
 from fairq.sim.cpu.run import CpuRun
 from fairq.sim.cpu.scenario import CpuScenario
 from fairq.sim.scenario import build, inline
@@ -45,6 +45,8 @@ def cpu(
     seed: Seed = None,
     as_json: AsJson = False,
     csv: Csv = None,
+    plot: Plot = None,
+    perfetto: Perfetto = None,
 ) -> None:
     """Tasks on processors: who runs when, and what that does to turnaround, waiting and response.
 
@@ -60,7 +62,7 @@ def cpu(
     }
     scenario = _scenario(file, task or [], periodic or [], policy or [], options)
     runs = [CpuRun(scenario, spec) for spec in scenario.policies]
-    tell(scenario, runs, _rows, _print_tables, as_json=as_json, csv=csv)
+    tell(scenario, runs, _rows, _print_tables, as_json=as_json, csv=csv, plot=plot, perfetto=perfetto)
     deadlocked = [run for run in runs if run.deadlock]
     for run in deadlocked:
         typer.echo(f"fairq sim cpu: {run.spec}: {_deadlock(run)}", err=True)

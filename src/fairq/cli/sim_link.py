@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from fairq.cli.sim_inline import Part, assemble
-from fairq.cli.sim_output import AsJson, Csv, File, Policies, Seed, tell
+from fairq.cli.sim_output import AsJson, Csv, File, Perfetto, Plot, Policies, Seed, tell
 from fairq.sim.link.run import LinkRun
 from fairq.sim.link.scenario import LinkScenario
 from fairq.sim.scenario import inline
@@ -45,6 +45,8 @@ def link(
     seed: Seed = None,
     as_json: AsJson = False,
     csv: Csv = None,
+    plot: Plot = None,
+    perfetto: Perfetto = None,
 ) -> None:
     """Packets of flows on a link: when each is sent, by packet schedulers and by the fluid that they follow (gps)."""
     parts = {
@@ -56,7 +58,7 @@ def link(
     options = {"rate": rate, "buffer": buffer, "random_stalls": at_random, "seed": seed}
     scenario = assemble(LinkScenario, file, parts, policy or [], options, FORM)
     runs = [LinkRun(scenario, spec) for spec in scenario.policies]
-    tell(scenario, runs, _rows, _print_tables, as_json=as_json, csv=csv)
+    tell(scenario, runs, _rows, _print_tables, as_json=as_json, csv=csv, plot=plot, perfetto=perfetto)
 
 
 def _part(option: str, text: str, names: tuple[str, ...]) -> Part:

@@ -23,6 +23,12 @@ Policies = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object; the schema is a public contract.")]
 Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="The same as a table; - is standard output.")]
+Plot = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE.svg|png|pdf", help="A picture of all runs; needs fairq[plot].")
+]
+Perfetto = Annotated[
+    Path | None, typer.Option("--perfetto", metavar="FILE.json", help="Traces of all runs for ui.perfetto.dev.")
+]
 Seed = Annotated[int | None, typer.Option("--seed", help="Of every random number in the run.")]
 File = Annotated[
     Path | None, typer.Argument(metavar="[SCENARIO.yaml]", help="A scenario file; inline options replace its values.")
@@ -37,10 +43,20 @@ def tell(
     *,
     as_json: bool,
     csv: Path | None,
+    plot: Path | None,
+    perfetto: Path | None,
 ) -> None:
-    """The runs in the form that was asked for. Raises ConfigError when `csv` cannot be written."""
+    """The runs in the forms that were asked for. Raises ConfigError when a file cannot be written."""
     if csv:
         write_csv(csv, (row for run in runs for row in rows(run)))
+    if plot:
+        from fairq.plot import save
+
+        save(scenario, runs, plot)
+    if perfetto:
+        from fairq.sim.perfetto import write
+
+        write({spec: scenario.run(spec, "events").trace() for spec in scenario.policies}, perfetto)
     if as_json:
         print_json(scenario, runs)
     elif str(csv) != "-":

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from fairq.cli.sim_inline import Part, assemble
-from fairq.cli.sim_output import AsJson, Csv, File, Policies, Seed, tell
+from fairq.cli.sim_output import AsJson, Csv, File, Perfetto, Plot, Policies, Seed, tell
 from fairq.sim.router.run import RouterRun
 from fairq.sim.router.scenario import RouterScenario
 from fairq.sim.scenario import inline
@@ -37,6 +37,8 @@ def router(
     seed: Seed = None,
     as_json: AsJson = False,
     csv: Csv = None,
+    plot: Plot = None,
+    perfetto: Perfetto = None,
 ) -> None:
     """Requests of tenants at a router: in which order they are dispatched, in logical time.
 
@@ -45,7 +47,16 @@ def router(
     parts = {"tenants": [_tenant(text) for text in tenant or []]}
     scenario = assemble(RouterScenario, file, parts, policy or [], {"seed": seed}, FORM)
     runs = [RouterRun(scenario, spec) for spec in scenario.policies]
-    tell(scenario, runs, _rows, lambda runs: _print_tables(scenario, runs), as_json=as_json, csv=csv)
+    tell(
+        scenario,
+        runs,
+        _rows,
+        lambda runs: _print_tables(scenario, runs),
+        as_json=as_json,
+        csv=csv,
+        plot=plot,
+        perfetto=perfetto,
+    )
 
 
 def _tenant(text: str) -> Part:

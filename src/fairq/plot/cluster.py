@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fairq.plot.style import INK, PALE, Look, caption, end_labels, legend, looks, patches, sheet, whole
+from fairq.plot.style import INK, PALE, Look, Panel, caption, end_labels, legend, looks, patches, sheet, whole
 from fairq.sim.cluster.run import ClusterRun
 from fairq.sim.cluster.scenario import ClusterScenario
 
@@ -17,7 +17,8 @@ def draw(scenario: ClusterScenario, runs: Sequence[ClusterRun]) -> Figure:
     users = [user.id for user in scenario.users][:MOST_USERS]
     found = looks(users)
     used = 0.24 * len(scenario.capacity) + 0.15
-    figure, panels = sheet(scenario.title, [height for _ in runs for height in (1.5, used)])
+    parts = [Panel(1.5), Panel(used, 0.5)]
+    figure, panels = sheet(scenario.title, parts * len(runs), scenario.capacity, keys=len(users))
     for index, run in enumerate(runs):
         shares(panels[2 * index], run, users, found)
         held(panels[2 * index + 1], run, users, found)

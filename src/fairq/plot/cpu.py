@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from fairq.core.policy import Unit
 from fairq.measure.cpu import Span, waiting_times
 from fairq.plot.shares import Charge, draw_service
-from fairq.plot.style import ALARM, INK, PALE, SOFT, Look, caption, legend, looks, rows, sheet, whole
+from fairq.plot.style import ALARM, INK, PALE, SOFT, Look, Panel, caption, legend, looks, rows, sheet, whole
 from fairq.policies import POLICIES
 from fairq.sim.cpu.live import Live
 from fairq.sim.cpu.run import CpuRun
@@ -37,8 +37,9 @@ def draw(scenario: CpuScenario, runs: Sequence[CpuRun]) -> Figure:
     proportional = [run for run in runs if POLICIES[run.policy].unit is Unit.NORMALIZED]
     due = any(task.deadline or task.period for task in scenario.tasks)
     chart = (0.38 if due else 0.27) * len(tasks) + 0.15
-    heights = [height for run in runs for height in ((chart, 0.3, 1.3) if run in proportional else (chart, 0.3))]
-    figure, panels = sheet(scenario.title, heights)
+    parts = [Panel(chart), Panel(0.3, 0.1)]
+    shown = [panel for run in runs for panel in (*parts, *([Panel(1.3, 0.5)] if run in proportional else []))]
+    figure, panels = sheet(scenario.title, shown, tasks, keys=8)
     told: dict[str, Any] = {}
     rest = iter(panels)
     for run in runs:

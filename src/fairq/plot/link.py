@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 
 from fairq.core.number import Number
 from fairq.core.policy import Why
-from fairq.plot.style import INK, SOFT, Look, caption, end_labels, legend, looks, rows, sheet, whole
+from fairq.plot.style import INK, SOFT, Look, Panel, caption, end_labels, legend, looks, rows, sheet, whole
 from fairq.sim.link.run import LinkRun
 from fairq.sim.link.scenario import LinkScenario
 
@@ -30,7 +30,7 @@ def draw(scenario: LinkScenario, runs: Sequence[LinkRun]) -> Figure:
     fluid = LinkRun(scenario, "gps")
     until = min(max(seen(run) for run in runs), max(end(run) for run in runs))
     chart = 0.3 * len(flows) + 0.15
-    figure, panels = sheet(scenario.title, [height for _ in runs for height in (chart, 1.15)])
+    figure, panels = sheet(scenario.title, [Panel(chart), Panel(1.15, 0.12)] * len(runs), flows, keys=5)
     for index, run in enumerate(runs):
         axes, below = panels[2 * index], panels[2 * index + 1]
         packets(axes, run, fluid, flows, found, until)

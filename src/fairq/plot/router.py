@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from fairq.plot.shares import Charge, draw_service
-from fairq.plot.style import INK, SOFT, Look, caption, legend, looks, patches, rows, sheet, whole
+from fairq.plot.style import INK, SOFT, Look, Panel, caption, legend, looks, patches, rows, sheet, whole
 from fairq.sim.router.run import RouterRun
 from fairq.sim.router.scenario import RouterScenario
 
@@ -20,7 +20,8 @@ MOST_COSTS = 40  # written on bars
 def draw(scenario: RouterScenario, runs: Sequence[RouterRun]) -> Figure:
     tenants = [tenant.id for tenant in scenario.tenants][:MOST_ROWS]
     found = looks(tenants)
-    figure, panels = sheet(scenario.title, [height for _ in runs for height in (0.27 * len(tenants) + 0.15, 1.25)])
+    parts = [Panel(0.27 * len(tenants) + 0.15), Panel(1.25, 0.24)]
+    figure, panels = sheet(scenario.title, parts * len(runs), tenants, keys=1 + len(tenants))
     for index, run in enumerate(runs):
         axes, below = panels[2 * index], panels[2 * index + 1]
         steps = [step for step in run.as_json()["steps"] if step["kind"] == "dispatch"]

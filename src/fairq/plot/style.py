@@ -9,7 +9,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 INK, SOFT, PALE, ALARM = "#1a1a1a", "#6b6b6b", "#d9d9d9", "#a50f15"
-WIDTH = 9.0  # inches
+WIDTH, RIGHT = 9.0, 0.85  # inches; to the right there is room for names of lines
+COLUMNS = 4  # of a legend
 
 # Okabe and Ito's colours, which people with any kind of colour vision can tell apart; without yellow, pale on white.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
@@ -66,16 +67,30 @@ def looks(flows: Iterable[str]) -> dict[str, Look]:
     return found
 
 
-def sheet(title: str, heights: Sequence[float]) -> tuple[Figure, list[Axes]]:
-    """A figure of panels, one below the other, `heights` in inches."""
-    figure = Figure(
-        figsize=(WIDTH, sum(heights) + 0.62 * len(heights) + (0.35 if title else 0.1)), layout="constrained"
-    )
-    figure.get_layout_engine().set(h_pad=0.06, hspace=0.02)  # type: ignore[union-attr,call-arg]
+class Panel(NamedTuple):
+    """Inches: how high it is, and how much room there is above it."""
+
+    height: float
+    above: float = 0.46
+
+
+def sheet(title: str, panels: Sequence[Panel], names: Iterable[str], keys: int) -> tuple[Figure, list[Axes]]:
+    """A figure of panels, one below the other. Sizes are fixed, so the same runs make the same picture everywhere.
+
+    names  of the rows, which stand to the left; keys: how many entries the legend will have
+    """
+    left = min(max(0.8, 0.3 + 0.075 * max(map(len, names), default=0)), 1.7)
+    top, bottom = 0.3 if title else 0.0, 0.5 + 0.22 * -(-keys // COLUMNS)
+    height = top + sum(panel.height + panel.above for panel in panels) + bottom
+    figure = Figure(figsize=(WIDTH, height))
     if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=12, fontweight="bold")
-    panels = figure.subplots(len(heights), 1, squeeze=False, gridspec_kw={"height_ratios": list(heights)})
-    return figure, list(panels[:, 0])
+        figure.suptitle(title, x=0.012, y=1 - 0.08 / height, ha="left", va="top", fontsize=12, fontweight="bold")
+    axes, at = [], height - top
+    for panel in panels:
+        at -= panel.height + panel.above
+        place = (left / WIDTH, at / height, (WIDTH - left - RIGHT) / WIDTH, panel.height / height)
+        axes.append(figure.add_axes(place))
+    return figure, axes
 
 
 def caption(axes: Axes, left: str, right: str = "") -> None:
@@ -103,7 +118,7 @@ def whole(axes: Axes, axis: str = "x") -> None:
 
 def legend(figure: Figure, handles: Sequence[Any]) -> None:
     if handles:
-        figure.legend(handles=handles, loc="outside lower left", ncols=min(len(handles), 4), handlelength=2.2)
+        figure.legend(handles=handles, loc="lower left", ncols=min(len(handles), COLUMNS), handlelength=2.2)
 
 
 def patches(found: dict[str, Look]) -> list[Patch]:
