@@ -212,15 +212,35 @@ def test_a_hyperperiod_too_long_to_simulate_is_still_analysed(tmp_path: Path) ->
     found = json.loads(fairq("analyze", str(file), "--json").out)
     assert found["demand"]["feasible"] is True
     assert "hyperperiod" in found["simulated"]["skipped"]
+    found = json.loads(fairq("analyze", str(file), "--horizon", 2_000_000, "--json").out)
+    assert found["simulated"]["edf"] == {"until": 2_000_000, "misses": 0, "first_miss": None} | {
+        "worst_response": {"A": 18, "B": 9}
+    }
+
+
+def test_what_the_tests_do_not_look_at_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "set.yaml"
+    file.write_text("layer: cpu\nswitch_cost: 1\ntasks:\n  - {id: A, period: 5, wcet: 1}\n  - {id: B, burst: 3}\n")
+    found = json.loads(fairq("analyze", str(file), "--json").out)
+    assert found["utilisation"]["exact"] == "1/5"
+    assert found["hyperbolic"]["product"] == {"exact": "6/5", "value": 1.2}
+    assert ["B" in text or "switch_cost = 1" in text for text in found["left_out"]] == [True, True]
+    assert "tasks without a period: B" in fairq("analyze", str(file)).out
 
 
 @pytest.mark.parametrize(
     ("text", "arguments", "part"),
     [
-        ("layer: cpu\ntasks: [{id: A, burst: 3}]\n", [], "no task with a period"),
+        ("layer: cpu\ntasks: [{id: A, burst: 3}]\n", [], "tasks = 1: there is none with a period"),
         ("layer: cpu\ntasks: [{id: A, period: 5, wcet: 1}]\n", ["--by", "luck"], "--by = 'luck'"),
         ("layer: cpu\ntasks: [{id: A, period: 5, wcet: 1}]\n", ["--protocol", "x"], "--protocol = 'x'"),
         ("layer: cpu\ntasks: [{id: A, period: 5, wcet: 6}]\n", [], "impossible"),
+        ("layer: cpu\ncpus: 2\ntasks: [{id: A, period: 5, wcet: 1}]\n", [], "cpus = 2: must be 1"),
+        (
+            "layer: cpu\ntasks: [{id: A, period: 5, wcet: 1}]\n",
+            ["--horizon", "0"],
+            "options: horizon = '0': must be at least 1",
+        ),
     ],
 )
 def test_what_cannot_be_analysed_gets_one_line(tmp_path: Path, text: str, arguments: list[str], part: str) -> None:

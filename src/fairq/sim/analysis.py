@@ -8,7 +8,7 @@ Bini, Buttazzo 2001 (hyperbolic bound); Joseph, Pandya 1986 and Lehoczky 1990 (r
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import lcm
+from math import lcm, prod
 
 from msgspec import Struct
 
@@ -70,7 +70,7 @@ def periodic(scenario: CpuScenario) -> list[Periodic]:
         if task.period is not None
     ]
     if not found:
-        raise ConfigError("tasks", "", "there is no task with a period and a wcet")
+        raise ConfigError("tasks", len(scenario.tasks), "there is none with a period and a wcet among them")
     return found
 
 
@@ -94,12 +94,14 @@ def within_liu_layland(tasks: Sequence[Periodic]) -> bool:
     return (utilisation(tasks) / len(tasks) + 1) ** len(tasks) <= 2
 
 
+def hyperbolic(tasks: Sequence[Periodic]) -> Fraction:
+    """Product of (C/T + 1)."""
+    return prod((Fraction(task.wcet, task.period) + 1 for task in tasks), start=Fraction(1))
+
+
 def within_hyperbolic(tasks: Sequence[Periodic]) -> bool:
     """Product of (C/T + 1) <= 2: safe under rate monotonic; never stricter than Liu and Layland's bound."""
-    product = Fraction(1)
-    for task in tasks:
-        product *= Fraction(task.wcet, task.period) + 1
-    return product <= 2
+    return hyperbolic(tasks) <= 2
 
 
 def by_urgency(tasks: Sequence[Periodic], by: str = "period") -> list[Periodic]:
@@ -181,7 +183,7 @@ def demand_test(tasks: Sequence[Periodic]) -> Demand:
     limit = demand_limit(tasks)
     points = sum(max(0, (limit - task.deadline) // task.period + 1) for task in tasks)
     if points > MOST_POINTS:
-        raise ConfigError("tasks", "", f"the demand test would need {points} points, more than {MOST_POINTS}")
+        raise ConfigError("tasks", len(tasks), f"the demand test would need {points} points, more than {MOST_POINTS}")
     due = sorted({t for task in tasks for t in range(task.deadline, limit + 1, task.period)})
     failure = next(((t, h) for t in due if (h := demand(tasks, t)) > t), None)
     return Demand(feasible=failure is None, points=len(due), limit=limit, first_failure=failure)

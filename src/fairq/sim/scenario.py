@@ -28,6 +28,7 @@ from fairq.sim.trace import Trace
 LAYERS = {
     "cpu": "fairq.sim.cpu.scenario:CpuScenario",
     "cluster": "fairq.sim.cluster.scenario:ClusterScenario",
+    "engine": "fairq.sim.engine.scenario:EngineScenario",
     "link": "fairq.sim.link.scenario:LinkScenario",
     "router": "fairq.sim.router.scenario:RouterScenario",
 }
@@ -144,7 +145,9 @@ def load(path: Path, policies: tuple[str, ...] = (), **overrides: object) -> Sce
         given["policies"] = list(policies)
     if "layer" not in given:
         raise InvalidScenario([f"{source.name}: layer: missing; one of {', '.join(LAYERS)}"])
-    return build(given, source.where)
+    return build(
+        given, lambda place: "options" if place and overrides.get(str(place[0])) is not None else source.where(place)
+    )
 
 
 def build(given: Mapping[str, Any], where: Callable[[Place], str] = lambda place: "scenario") -> Scenario:
