@@ -219,4 +219,13 @@ async def test_what_is_not_there_is_an_error_in_json() -> None:
         ):
             reply = await client.request(method, path, headers=ADMIN)
             assert reply.status_code == status, (method, path)
-            assert reply.json()["error"]["message"]
+            error = reply.json()["error"]
+            assert error.keys() == {"code", "message"}
+            assert "\n" not in error["message"]
+            if status == 404:
+                assert error["code"] == "unknown_path"
+                assert "/api/openapi.json" in error["message"]
+            if status == 405:
+                assert error["code"] == "wrong_method"
+                for allowed in reply.headers["allow"].split(", "):
+                    assert allowed in error["message"]

@@ -112,9 +112,19 @@ async def test_what_a_change_may_say(tmp_path: Path) -> None:
         for weight in (0, -1, "0", "-2", "1/0", "x", "1e-999999999", "9" * 50, 1e300, True, None, [3]):
             reply = await d.patch("/api/tenants/a", {"weight": weight})
             assert reply.status_code == 400, weight
-            assert reply.json()["error"]["message"]
-        for body in ({}, {"wait": 3}, {"weight": 3, "more": 1}, [], "x"):
-            assert (await d.patch("/api/tenants/a", body)).status_code == 400, body
+            message = reply.json()["error"]["message"]
+            assert message.startswith("weight")
+            assert message.endswith('must be a positive number: 3, 1.5 or "3/2"')
+        for body, message in (
+            ({}, "say what to change: weight, paused"),
+            ({"wait": 3}, "wait is not known here"),
+            ({"weight": 3, "more": 1}, "more is not known here"),
+            ({"paused": "yes"}, 'paused = "yes": must be true or false'),
+            ([], "the body: must be an object, not a list"),
+            ("x", "the body: must be an object, not text"),
+        ):
+            reply = await d.patch("/api/tenants/a", body)
+            assert (reply.status_code, reply.json()["error"]["message"]) == (400, message)
         for weight, shown in ((3, "3"), (1.5, "3/2"), ("0.1", "1/10"), ("7/2", "7/2")):
             reply = await d.patch("/api/tenants/a", {"weight": weight})
             assert reply.json()["tenants"][0]["weight"] == shown

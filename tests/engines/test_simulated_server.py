@@ -182,13 +182,15 @@ async def test_limits_and_bad_requests(server: SimulatedServer, client: AsyncOpe
             response = await http.post(f"{server.url}/v1/completions", json={"model": "simulated", **body})
         assert response.status_code == 400
         assert response.headers["x-fairq-simulated"] == "1"
-        message = response.json()["error"]["message"]
-        assert isinstance(message, str)
-        return message
+        error = response.json()["error"]
+        assert error.keys() == {"message", "type", "param", "code"}
+        assert error["type"] == "invalid_request_error"
+        assert isinstance(error["code"], str)
+        return f"{error['code']} {error['message']}"
 
-    assert "max_tokens" in await refused(prompt="a", max_tokens=-1)
-    assert "max_tokens" in await refused(prompt="a", max_tokens="100")
-    assert "context length is 64" in await refused(prompt="x" * 4 * 64)
+    assert await refused(prompt="a", max_tokens=-1) == "invalid_value max_tokens = -1: must be an integer of at least 1"
+    assert await refused(prompt="a", max_tokens="100") == 'invalid_type max_tokens = "100": must be an integer'
+    assert "context_length_exceeded the context length is 64" in await refused(prompt="x" * 4 * 64)
     assert "prompt" in await refused(prompt=[])
     assert "prompt" in await refused(prompt=[1, "a"])
     assert "from 0 to" in await refused(prompt=[-1])
@@ -199,7 +201,7 @@ async def test_limits_and_bad_requests(server: SimulatedServer, client: AsyncOpe
     assert huge.usage.total_tokens == 64
     with pytest.raises(openai.NotFoundError, match="does not exist"):
         await client.completions.create(model="gpt-9", prompt="a")
-    with pytest.raises(openai.NotFoundError, match="no such path"):
+    with pytest.raises(openai.NotFoundError, match="is not served here"):
         await client.get("/nowhere", cast_to=httpx.Response)
 
 

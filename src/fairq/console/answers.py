@@ -10,6 +10,7 @@ from starlette.responses import Response
 from fairq.console import views
 from fairq.console.guard import MAX_BODY, Refusal
 from fairq.core.lines import encode
+from fairq.core.wrong_value import WrongValue
 
 
 def json(value: object, status: int = 200) -> Response:
@@ -26,9 +27,13 @@ async def body_of(request: Request, kind: type[Any]) -> Any:
             raise Refusal(413, "too_large", f"a body may have {MAX_BODY} bytes")
     try:
         return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        wrong = WrongValue.read(error, body)
+        if wrong.key == "weight":
+            wrong = msgspec.structs.replace(wrong, rule='must be a positive number: 3, 1.5 or "3/2"')
+        raise Refusal(400, "wrong_body", str(wrong)) from None
     except msgspec.DecodeError as error:
-        rule = 'weight: must be a positive number: 3, 1.5 or "3/2"' if "`$.weight`" in str(error) else str(error)
-        raise Refusal(400, "wrong_body", rule) from None
+        raise Refusal(400, "wrong_body", f"the body is not valid JSON: {error}") from None
 
 
 def number_of(request: Request, name: str, default: float, least: float, most: float) -> float:
@@ -49,9 +54,15 @@ def refused(request: Request, error: Exception) -> Response:
 
 
 def no_such_thing(request: Request, error: Exception) -> Response:
+    """What Starlette's router raises: 404 and 405."""
     assert isinstance(error, HTTPException)
-    failure = views.Failure(views.Problem("http", str(error.detail)))
-    return Response(encode(failure), error.status_code, error.headers, media_type="application/json")
+    path = request.url.path[:256]
+    if error.status_code == 405:
+        allowed = (error.headers or {}).get("Allow", "another method")
+        problem = views.Problem("wrong_method", f"{path} takes {allowed}, not {request.method}")
+    else:
+        problem = views.Problem("unknown_path", f"there is nothing at {path}; /api/openapi.json lists what there is")
+    return Response(encode(views.Failure(problem)), error.status_code, error.headers, media_type="application/json")
 
 
 def unavailable(request: Request, error: Exception) -> Response:

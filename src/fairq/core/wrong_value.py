@@ -52,7 +52,7 @@ class WrongValue(Struct, frozen=True):
     def __str__(self) -> str:
         if self.wants in ("presence", "absence"):
             return f"{self.key} {self.rule}"
-        return f"{self.key or 'the document'}{f' = {self.value}' if self.value else ''}: {self.rule}"
+        return f"{self.key or 'the body'}{f' = {self.value}' if self.value else ''}: {self.rule}"
 
 
 def _written(key: str, document: bytes) -> str:

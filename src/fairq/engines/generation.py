@@ -53,6 +53,7 @@ class Writer:
                 400,
                 f"the context length is {self._model.context_length} tokens; the prompt has {tokens} "
                 f"and leaves no room for an answer",
+                "context_length_exceeded",
             )
         return room
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from fairq.engines.text import token_count
+from fairq.gateway.replies import error_reply
 
 FINGERPRINT = "fairq-simulated"
 
@@ -17,11 +18,11 @@ TextOrTokens = str | list[str | int | list[int]]
 
 
 class BadRequest(Exception):
-    """The client's mistake: a status and a message."""
+    """The client's mistake: a status, a message, and OpenAI's word for it."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, code: str = "invalid_value", param: str | None = None) -> None:
         super().__init__(message)
-        self.status = status
+        self.status, self.code, self.param = status, code, param
 
 
 class StreamOptions(msgspec.Struct):
@@ -68,7 +69,7 @@ class ChatRequest(Generation, kw_only=True):
     def prompts(self) -> list[bytes]:
         """The one prompt that the messages make."""
         if not self.messages:
-            raise BadRequest(400, "messages: must not be empty")
+            raise BadRequest(400, "messages: must not be empty", param="messages")
         return ["".join(f"{each.role}: {each.text()}\n" for each in self.messages).encode()]
 
 
@@ -102,7 +103,7 @@ def prompts_of(given: TextOrTokens, key: str) -> list[bytes]:
         each.encode() if isinstance(each, str) else _packed(each, key) for each in given if not isinstance(each, int)
     ]
     if not prompts or len(prompts) < len(given):
-        raise BadRequest(400, f"{key}: must be a text, tokens, or a list of one of them, and not empty")
+        raise BadRequest(400, f"{key}: must be a text, tokens, or a list of one of them, and not empty", param=key)
     return prompts
 
 
@@ -110,7 +111,7 @@ def _packed(tokens: list[int], key: str) -> bytes:
     try:
         return b"".join(token.to_bytes(4, "big") for token in tokens)
     except OverflowError:
-        raise BadRequest(400, f"{key}: a token number must be from 0 to 4294967295") from None
+        raise BadRequest(400, f"{key}: a token number must be from 0 to 4294967295", param=key) from None
 
 
 def prompt_tokens(prompt: bytes) -> int:
@@ -129,10 +130,9 @@ def usage(prompt: int, completion: int, cached: int) -> dict[str, Any]:
     return counts
 
 
-def error(status: int, message: str) -> bytes:
+def error(status: int, message: str, code: str, param: str | None = None) -> bytes:
     """OpenAI's error envelope."""
-    kind = {404: "not_found_error"}.get(status, "invalid_request_error" if status < 500 else "server_error")
-    return msgspec.json.encode({"error": {"message": message, "type": kind, "param": None, "code": status}})
+    return error_reply(status, message, code=code, param=param)[1]
 
 
 class Shape:

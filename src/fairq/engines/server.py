@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from fairq.core.wrong_value import WrongValue
 from fairq.engines.batching import Engine, Sequence
 from fairq.engines.clockwork import Clockwork
 from fairq.engines.generation import Choice, Writer
@@ -54,7 +55,9 @@ class SimulatedServer:
         prefixes = PrefixCache(model.pool_tokens) if settings.prefix_cache else None
         self._writer = Writer(model, settings.seed, settings.median_output, prefixes)
         self._created = int(time.time())
-        self._http = Server(self._answer, Limits(), lambda status, reason: (JSON, error(status, reason)))
+        self._http = Server(
+            self._answer, Limits(), lambda status, reason: (JSON, error(status, reason, "protocol_error"))
+        )
         self._routes: dict[str, tuple[bytes, Callable[[Exchange], None]]] = {
             "/v1/chat/completions": (b"POST", lambda exchange: self._with_body(exchange, self._chat)),
             "/v1/completions": (b"POST", lambda exchange: self._with_body(exchange, self._complete)),
@@ -80,9 +83,10 @@ class SimulatedServer:
     def _answer(self, exchange: Exchange) -> None:
         method, handle = self._routes.get(exchange.path, (b"", None))
         if handle is None:
-            exchange.respond(404, JSON, error(404, f"no such path: {exchange.path}"))
+            exchange.respond(404, JSON, error(404, f"{exchange.path} is not served here", "unknown_path"))
         elif exchange.method not in (method, b"HEAD" if method == b"GET" else method):
-            exchange.respond(405, [*JSON, (b"allow", method)], error(405, f"{exchange.path} takes {method.decode()}"))
+            refusal = error(405, f"{exchange.path} takes {method.decode()}", "wrong_method")
+            exchange.respond(405, [*JSON, (b"allow", method)], refusal)
         else:
             handle(exchange)
 
@@ -91,19 +95,21 @@ class SimulatedServer:
             try:
                 handle(exchange, body)
             except BadRequest as bad:
-                exchange.respond(bad.status, JSON, error(bad.status, str(bad)))
+                exchange.respond(bad.status, JSON, error(bad.status, str(bad), bad.code, bad.param))
 
         exchange.read_body(on_body, BODY_LIMIT)
 
     def _parse(self, body: bytes, kind: type[Request]) -> Request:
         try:
             request = msgspec.json.decode(body, type=kind)
-        except msgspec.DecodeError as wrong:
-            raise BadRequest(400, str(wrong)) from None
+        except msgspec.ValidationError as error:
+            wrong = WrongValue.read(error, body)
+            raise BadRequest(400, str(wrong), f"invalid_{wrong.wants}", wrong.key or None) from None
+        except msgspec.DecodeError as error:
+            raise BadRequest(400, f"the body is not valid JSON: {error}", "invalid_json") from None
         if request.model != self.settings.model:
-            raise BadRequest(
-                404, f"the model {request.model!r} does not exist; this server has {self.settings.model!r}"
-            )
+            message = f"the model {request.model!r} does not exist; this server has {self.settings.model!r}"
+            raise BadRequest(404, message, "model_not_found", "model")
         return request
 
     def _models(self, exchange: Exchange) -> None:
