@@ -7,12 +7,14 @@ import signal
 import socket
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from fairq.cli.greeting import greeting
 from fairq.core.errors import CannotListen, ConfigError, FairqError, UnknownName
 from fairq.core.settlement import SETTLEMENTS
 from fairq.engines.process import Engines, start_engines
@@ -29,6 +31,7 @@ from fairq.ledger.segment import LedgerError
 
 DESCRIPTORS = 1 << 16
 LONGEST_SOCKET_PATH = 100  # bytes; Linux takes 107
+MODELS_SECONDS = 1.0
 SIMULATED_SERVERS = 2
 SIMULATED_SLOTS = 8  # of each: few enough that a laptop's load fills them
 
@@ -158,7 +161,7 @@ class Serving:
             console = self._console(path, listener) if listener is not None else None
             if console is not None:
                 console.start()
-            self._greet(listener)
+            await self._greet(listener)
             self._warn()
             await self.stopping.wait()
             complain("draining; a second signal ends it at once")
@@ -238,25 +241,27 @@ class Serving:
         else:
             complain(f"reloaded: {'; '.join(changed) or 'nothing has changed'}")
 
-    def _greet(self, console: socket.socket | None) -> None:
-        """What is where, and what to type next."""
-        config, host = self.config, self.config.listen.host
-        api = f"http://{_shown(host)}:{self.gateway.server.port}"
-        model = self.engines.model if self.engines is not None else "MODEL"
-        lines = [f"fairq serves {api}/v1"]
-        if self.engines is not None:
-            lines.append(f"  in front of {len(self.engines.urls)} simulated servers (invented text, stated timing)")
-        for pool in config.pools:
-            slots = sum(upstream.max_inflight for upstream in pool.upstreams)
-            names = ", ".join(upstream.label for upstream in pool.upstreams) or "no upstream yet"
-            lines.append(f"  pool {pool.name}: {pool.policy}, {pool.settlement}; {slots} slots on {names}")
-        lines.append(f"  ledger: {config.ledger.dir}")
-        if console is not None:
-            lines.append(f"  console: http://{_shown(config.console.host)}:{console.getsockname()[1]}")
-        body = f'{{"model": "{model}", "messages": [{{"role": "user", "content": "Hello"}}], "max_tokens": 20}}'
-        lines += ["Try:", f"  curl {api}/v1/chat/completions -H 'content-type: application/json' -d '{body}'"]
-        lines.append(f"  fairq audit {config.ledger.dir}")
-        print("\n".join(lines), flush=True)  # noqa: T201
+    async def _greet(self, console: socket.socket | None) -> None:
+        models = await self._models()
+        print(  # noqa: T201
+            greeting(
+                self.config,
+                self.gateway.server.port,
+                models=models,
+                simulated=len(self.engines.urls) if self.engines is not None else 0,
+                console_port=None if console is None else console.getsockname()[1],
+            ),
+            flush=True,
+        )
+
+    async def _models(self) -> list[str]:
+        """That may be asked for. Upstreams that run say so within milliseconds; the others are not waited for."""
+        deadline = time.monotonic() + MODELS_SECONDS
+        while True:
+            found = [model for pool in self.gateway.pools.values() for model in pool.models()]
+            if found or time.monotonic() > deadline or self.stopping.is_set():
+                return found
+            await asyncio.sleep(0.02)
 
 
 def _allow_descriptors() -> None:
@@ -271,10 +276,6 @@ def _socket_path(ledger: Path, fallback: Path) -> Path:
     """Beside the ledger, where `fairq console` finds it; a path can be too long for a socket."""
     path = ledger.absolute() / "control.sock"
     return path if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH else fallback / "control.sock"
-
-
-def _shown(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
 
 
 def complain(line: str) -> None:
