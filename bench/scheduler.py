@@ -33,10 +33,15 @@ LIMITS = {("path", 1_000): 20.0, ("decision", 1_000): 2.0, ("decision", 100_000)
 SECOND = 1_000_000_000
 
 
-def request_of(tenant: int, seq: int) -> Request:
+def names_of(tenants: int) -> list[str]:
+    """One text per tenant, as a gateway has it from its keys."""
+    return [f"tenant-{tenant}" for tenant in range(tenants)]
+
+
+def request_of(tenant: str, seq: int) -> Request:
     return Request(
         id=f"{seq:016x}",
-        flow=f"tenant-{tenant}",
+        flow=tenant,
         seq=seq,
         arrival=seq * 1000,
         model="m",
@@ -56,8 +61,9 @@ class Path:
         self.running: list[Dispatch] = []
         self.requests = self.bytes = 0
         self.send(ev.UpstreamChanged(seq=1, time=0, upstream="gpu0", slots=SLOTS, healthy=True))
-        for tenant in list(range(tenants)) * DEPTH + list(range(SLOTS)):
-            self.admit(tenant % tenants)
+        names = names_of(tenants)
+        for tenant in [*names * DEPTH, *(names[slot % tenants] for slot in range(SLOTS))]:
+            self.admit(tenant)
 
     def send(self, event: ev.AnyEvent) -> None:
         commands = self.scheduler.handle(event)
@@ -65,7 +71,7 @@ class Path:
         self.bytes += len(encode_lines(lines))
         self.running += [command for command in commands if type(command) is Dispatch]
 
-    def admit(self, tenant: int) -> None:
+    def admit(self, tenant: str) -> None:
         self.requests += 1
         request = request_of(tenant, self.requests)
         self.send(ev.Admitted(seq=self.scheduler.seq + 1, time=request.arrival, request=request))
@@ -90,7 +96,7 @@ class Path:
                     finish="stop",
                 )
             )
-            self.admit(int(done.tenant[7:]))
+            self.admit(done.tenant)
 
 
 class Decisions:
@@ -99,8 +105,9 @@ class Decisions:
     def __init__(self, tenants: int, policy: str, count: int) -> None:
         self.policy = policies.make(policy)
         self.policy.bind(Layer(name="bench", normalize=fixed, rebase=True))
+        names = names_of(tenants)
         for seq in range(max(DEPTH * tenants, count)):
-            self.policy.arrive(request_of(seq % tenants, seq), 0)
+            self.policy.arrive(request_of(names[seq % tenants], seq), 0)
 
     def run(self, decisions: int) -> None:
         policy = self.policy

@@ -339,7 +339,7 @@ def test_made_up_tenants_leave_nothing_behind(ids: int) -> None:
     pool.ended.clear()
     assert len(scheduler.tenants.all) <= 4
     assert max(len(sfq.weights), len(sfq.queues), len(sfq.ranking)) <= 4
-    assert max(len(sfq.ranking.heap), len(scheduler.patience.ends.heap)) <= 200
+    assert max(len(sfq.ranking.heap), len(scheduler.patience.heap)) <= 200
     assert len(scheduler.estimator.habits) + len(scheduler.estimator.fading) <= 8192
     assert sfq.lead("debtor") == 1_000_000 - sfq.virtual_time // (1 << 20)
 

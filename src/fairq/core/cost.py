@@ -41,6 +41,9 @@ class Usage(Struct, frozen=True, omit_defaults=True):
     source: Source = Source.NONE
 
 
+UNUSED = Usage()
+
+
 class CostModel(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The rates. Multipliers apply per model, adapter and service tier, and multiply.
 

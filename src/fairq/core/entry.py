@@ -1,16 +1,16 @@
 """The entry of a living job: its state, what was decided about it, and the records made of it."""
 
 from dataclasses import dataclass
+from typing import NoReturn
 
 from fairq.core.commands import Dispatch, Ended
-from fairq.core.cost import Estimate, Usage
+from fairq.core.cost import UNUSED, Estimate, Usage
 from fairq.core.errors import InvalidTransition
 from fairq.core.events import Finished
 from fairq.core.job import Request
 from fairq.core.lifecycle import LIFECYCLE, Outcome, State
 from fairq.core.policy import Time, Why
 
-UNUSED = Usage()
 UNKNOWN = Estimate(0, 0, 0)
 UNDECIDED = Why("")
 
@@ -39,10 +39,10 @@ class Entry:
 
     def step(self, event: str) -> None:
         """Raises InvalidTransition, and changes nothing, if the table has no such step."""
-        state = LIFECYCLE[self.state].get(event)
-        if state is None:
-            raise InvalidTransition(self.request.id, self.state, event, self.story)
-        self.state = state
+        self.state = LIFECYCLE[self.state].get(event) or self.refuse(event)
+
+    def refuse(self, event: str) -> NoReturn:
+        raise InvalidTransition(self.request.id, self.state, event, self.story)
 
     @property
     def story(self) -> str:
@@ -74,33 +74,49 @@ class Entry:
             attempt=self.attempts,
         )
 
-    def ended(self, seq: int, now: Time, outcome: Outcome, actual: int, usage: Usage, event: Finished | None) -> Ended:
-        """Everything about it. `event`: what ended it, if that was not a decision."""
-        request = self.request
+    def ended(self, event: Finished, actual: int, usage: Usage) -> Ended:
+        """Everything about one that was dispatched, and is over now."""
+        request, now, first, tokens = self.request, event.time, event.first_byte, usage.completion
         arrival = request.arrival
-        if event is not None:
-            first, last, status, finish = event.first_byte, event.last_byte, event.status, event.finish
-        else:
-            first, last, status, finish = 0, 0, outcome.status, ""
-        tokens = usage.completion
-        return Ended(  # not all by name: CPython sends such long calls through a dict, which costs as much as the rest
-            seq,
+        return Ended(  # not by name: CPython sends such long calls through a dict, which costs as much as the rest
+            event.seq,
             now,
             request.id,
             request.flow,
-            outcome,
+            event.outcome,
             self.upstream,
             request.model,
-            (self.dispatched if self.attempts else now) - arrival,
-            ttft=first - arrival if first else 0,
-            tpot=(last - first) // (tokens - 1) if tokens > 1 and first else 0,
-            total=now - arrival,
+            self.dispatched - arrival,
+            first - arrival if first else 0,
+            (event.last_byte - first) // (tokens - 1) if tokens > 1 and first else 0,
+            now - arrival,
+            self.estimate.cost,
+            self.charge,
+            actual,
+            self.why.values.get("meter", 0),
+            usage,
+            event.finish,
+            event.status,
+            self.attempts,
+        )
+
+    def unserved(self, seq: int, now: Time, outcome: Outcome) -> Ended:
+        """Everything about one that leaves a queue; one that retries was charged."""
+        request = self.request
+        return Ended(
+            seq=seq,
+            time=now,
+            id=request.id,
+            tenant=request.flow,
+            outcome=outcome,
+            upstream=self.upstream,
+            model=request.model,
+            wait=(self.dispatched if self.attempts else now) - request.arrival,
+            total=now - request.arrival,
             estimate=self.estimate.cost,
             charge=self.charge,
-            actual=actual,
             meter=self.why.values.get("meter", 0),
-            usage=usage,
-            finish=finish,
-            status=status,
+            usage=UNUSED,
+            status=outcome.status,
             attempts=self.attempts,
         )

@@ -8,16 +8,15 @@ Per event O(log tenants), plus O(upstreams) per dispatch, plus O(retrying jobs) 
 """
 
 from collections.abc import Callable
-from typing import Any
-
-from msgspec.structs import replace
+from typing import Any, NoReturn
 
 from fairq.core import events as ev
+from fairq.core import operations as op
 from fairq.core.commands import Abort, AnyCommand, Reject
-from fairq.core.cost import Estimator, Usage
-from fairq.core.entry import UNUSED, Entry
+from fairq.core.cost import UNUSED, Estimator
+from fairq.core.entry import Entry
 from fairq.core.errors import FairqError, InvalidTransition, UnknownName
-from fairq.core.lifecycle import Outcome, State
+from fairq.core.lifecycle import LIFECYCLE, Outcome, State
 from fairq.core.number import fixed
 from fairq.core.patience import Patience
 from fairq.core.placement import Placement, Upstream
@@ -69,8 +68,8 @@ class Scheduler:
 
     def next_deadline(self) -> int | None:
         """When a `Tick` is due: somebody's patience ends, or the policy has a timer."""
-        first = self.patience.ends.heap
-        due = first[0][0] if first else None
+        first = self.patience.first()
+        due = first[0] if first else None
         if not self.timed:
             return due
         timer = self.policy.next_change(self.now, ROOMY)
@@ -88,19 +87,20 @@ class Scheduler:
     # The only mutator
     def handle(self, event: ev.AnyEvent) -> list[AnyCommand]:
         """Raises FairqError for an event out of order and InvalidTransition for one that cannot happen to its job."""
-        if event.seq != self.seq + 1 or event.time < self.now:
-            raise FairqError(f"event {event.seq} at {event.time} cannot follow event {self.seq} at {self.now}")
-        self.seq = event.seq
-        self.now = now = event.time
+        seq, now = event.seq, event.time
+        if seq != self.seq + 1 or now < self.now:
+            raise FairqError(f"event {seq} at {now} cannot follow event {self.seq} at {self.now}")
+        self.seq = seq
+        self.now = now
         out: list[AnyCommand] = []
         try:
             newcomer = HANDLERS[type(event)](self, event, out)
         except InvalidTransition:  # nothing has changed, so nothing has happened
-            self.seq -= 1
+            self.seq = seq - 1
             raise
         if self.retries:
             self._retry(out)
-        ends = self.patience.ends.heap
+        ends = self.patience.heap
         if ends and ends[0][0] <= now:
             self._lose_patience(out)
         if self.timed and (due := self.policy.next_change(now, ROOMY)) is not None and due <= now:
@@ -141,7 +141,7 @@ class Scheduler:
             self._end_unserved(entry, Outcome.CANCELLED_RUNNING, out)
 
     def _on_evicted(self, event: ev.Evicted, out: list[AnyCommand]) -> None:
-        self._reject(self._entry(event.id, "Evicted"), Outcome.REFUSED_QUEUE_FULL, out, "Evicted")
+        self.reject(self._entry(event.id, "Evicted"), Outcome.REFUSED_QUEUE_FULL, out, "Evicted")
 
     def _on_slot_freed(self, event: ev.SlotFreed, out: list[AnyCommand]) -> None:
         entry = self._entry(event.id, "SlotFreed")
@@ -161,56 +161,20 @@ class Scheduler:
         return entry
 
     def _on_finished(self, event: ev.Finished, out: list[AnyCommand]) -> None:
-        entry = self._entry(event.id, "Finished")
+        entry = self.jobs.get(event.id) or self._unknown(event.id, "Finished")
         was = entry.state
-        entry.step("Finished")
+        entry.state = LIFECYCLE[was].get("Finished") or entry.refuse("Finished")
         request, estimator = entry.request, self.estimator
         usage = estimator.clipped(request, event.usage)
-        actual = self._settle(entry, usage)
+        actual = estimator.actual(request, usage)
+        # Before the tenant's slot is free: an error stands before the join that may follow
+        self.settlement.finished(request.flow, actual - entry.estimate.cost, entry.epoch, entry.contended)
         estimator.learn(request, usage, event.outcome is COMPLETED)
         if was is RUNNING:
             self._release(entry)
             self.tenants.left(request, self.now)
-        self._end(entry, event.outcome, out, actual, usage, event)
-
-    def _on_upstream_changed(self, event: ev.UpstreamChanged, out: list[AnyCommand]) -> None:
-        running = (entry.upstream for entry in self.jobs.values() if entry.state is RUNNING)
-        self.slots.change(event.upstream, event.slots, event.healthy, event.draining, running)
-        self._judge_patience()
-
-    def _on_upstream_removed(self, event: ev.UpstreamRemoved, out: list[AnyCommand]) -> None:
-        self.slots.remove(event.upstream)
-        self._judge_patience()
-
-    def _on_draining(self, event: ev.Draining, out: list[AnyCommand]) -> None:
-        for entry in list(self.jobs.values()):
-            if entry.state is WAITING or entry.state is RETRYING:
-                self._reject(entry, Outcome.REFUSED_SHUTTING_DOWN, out)
-
-    def _on_paused(self, event: ev.Paused, out: list[AnyCommand]) -> None:
-        self.tenants.pause(event.tenant, True, self.now)
-
-    def _on_resumed(self, event: ev.Resumed, out: list[AnyCommand]) -> None:
-        self.tenants.pause(event.tenant, False, self.now)
-
-    def _on_reconfigured(self, event: ev.Reconfigured, out: list[AnyCommand]) -> None:
-        self.setup = replace(
-            self.setup,
-            flows=event.flows,
-            default_flow=event.default_flow,
-            wait_for_upstream=event.wait_for_upstream,
-            cost=event.cost,
-        )
-        self.estimator.adopt(event.cost)
-        self.tenants.reconfigure(self.setup, self.now)
-        self.patience.limit = event.wait_for_upstream
-        self._judge_patience()
-
-    def _on_calibration(self, event: ev.CalibrationChanged, out: list[AnyCommand]) -> None:
-        self.estimator.adopt(replace(self.estimator.model, alpha=event.alpha, beta=event.beta))
-
-    def _on_nothing(self, event: ev.AnyEvent, out: list[AnyCommand]) -> None:
-        """A `Tick` only lets time pass; the others are recorded so that the ledger is complete."""
+        del self.jobs[request.id]
+        out.append(entry.ended(event, actual, usage))
 
     # Dispatching
     def _fill(self, out: list[AnyCommand]) -> None:
@@ -218,7 +182,7 @@ class Scheduler:
         policy, settlement, slots, now = self.policy, self.settlement, self.slots, self.now
         while slots.free and self.tenants.waiting:
             decision = policy.select(now, ROOMY)
-            if not isinstance(decision, Pick):
+            if type(decision) is not Pick:
                 if decision.plan is not None:
                     policy.commit(decision, now)
                 return
@@ -238,7 +202,7 @@ class Scheduler:
     def _retry(self, out: list[AnyCommand]) -> None:
         for entry in list(self.retries.values()):
             if not self.can_retry(entry.request.id):
-                self._reject(entry, entry.failed, out)
+                self.reject(entry, entry.failed, out)
             elif self.slots.free:
                 room = [upstream for upstream in self.slots.room if upstream.name != entry.upstream]
                 if room:
@@ -246,10 +210,9 @@ class Scheduler:
                     self._send(entry, room, out)
 
     def _send(self, entry: Entry, room: list[Upstream], out: list[AnyCommand]) -> None:
-        request = entry.request
-        entry.step("Dispatch")
+        request, placement = entry.request, self.placement
+        entry.state = LIFECYCLE[entry.state].get("Dispatch") or entry.refuse("Dispatch")
         self.patience.drop(request.id)
-        placement = self.placement
         upstream = placement.choose(request, room)
         self.slots.take(upstream)
         placement.dispatched(request, upstream)
@@ -265,13 +228,13 @@ class Scheduler:
     # Ending
     def _lose_patience(self, out: list[AnyCommand]) -> None:
         """Whoever has waited for too long ends; a retrying one for what its upstream did."""
-        ends, now = self.patience.ends, self.now
+        ends, now = self.patience, self.now
         while ends and ends.heap[0][0] <= now:
             entry = self.jobs[ends.heap[0][1]]
             outcome = Outcome.EXPIRED if 0 < entry.request.expires <= now else Outcome.REFUSED_NO_UPSTREAM
-            self._reject(entry, entry.failed if entry.state is RETRYING else outcome, out)
+            self.reject(entry, entry.failed if entry.state is RETRYING else outcome, out)
 
-    def _reject(self, entry: Entry, outcome: Outcome, out: list[AnyCommand], event: str = "Reject") -> None:
+    def reject(self, entry: Entry, outcome: Outcome, out: list[AnyCommand], event: str = "Reject") -> None:
         entry.step(event)
         out.append(Reject(seq=self.seq, time=self.now, id=entry.request.id, outcome=outcome))
         self._end_unserved(entry, outcome, out)
@@ -283,37 +246,22 @@ class Scheduler:
         if self.retries.pop(request.id, None) is None:
             self.tenants.withdraw(request, self.now)
         else:
-            self._settle(entry, UNUSED)
+            unused = self.estimator.actual(request, UNUSED) - entry.estimate.cost
+            self.settlement.finished(request.flow, unused, entry.epoch, entry.contended)
             self.tenants.left(request, self.now)
-        self._end(entry, outcome, out)
+        del self.jobs[request.id]
+        out.append(entry.unserved(self.seq, self.now, outcome))
 
-    def _settle(self, entry: Entry, usage: Usage) -> int:
-        """The actual cost. Before the tenant's slot is free: an error stands before the join that may follow."""
-        actual = self.estimator.actual(entry.request, usage)
-        self.settlement.finished(entry.request.flow, actual - entry.estimate.cost, entry.epoch, entry.contended)
-        return actual
-
-    def _end(
-        self,
-        entry: Entry,
-        outcome: Outcome,
-        out: list[AnyCommand],
-        actual: int = 0,
-        usage: Usage = UNUSED,
-        event: ev.Finished | None = None,
-    ) -> None:
-        del self.jobs[entry.request.id]
-        out.append(entry.ended(self.seq, self.now, outcome, actual, usage, event))
-
-    def _judge_patience(self) -> None:
+    def judge_patience(self) -> None:
+        """Upstreams or the limit changed."""
         waiting = (entry.request for entry in self.jobs.values() if entry.state is WAITING)
         self.patience.judge(self.is_lit(), waiting, self.now)
 
     def _entry(self, id_: str, event: str) -> Entry:
-        entry = self.jobs.get(id_)
-        if entry is None:
-            raise InvalidTransition(id_, "unknown", event, "it has ended or never arrived")
-        return entry
+        return self.jobs.get(id_) or self._unknown(id_, event)
+
+    def _unknown(self, id_: str, event: str) -> NoReturn:
+        raise InvalidTransition(id_, "unknown", event, "it has ended or never arrived")
 
 
 HANDLERS: dict[type, Callable[[Scheduler, Any, list[AnyCommand]], Entry | None]] = {
@@ -323,14 +271,14 @@ HANDLERS: dict[type, Callable[[Scheduler, Any, list[AnyCommand]], Entry | None]]
     ev.SlotFreed: Scheduler._on_slot_freed,
     ev.AttemptFailed: Scheduler._on_attempt_failed,
     ev.Finished: Scheduler._on_finished,
-    ev.Tick: Scheduler._on_nothing,
-    ev.UpstreamChanged: Scheduler._on_upstream_changed,
-    ev.UpstreamRemoved: Scheduler._on_upstream_removed,
-    ev.Draining: Scheduler._on_draining,
-    ev.Paused: Scheduler._on_paused,
-    ev.Resumed: Scheduler._on_resumed,
-    ev.Reconfigured: Scheduler._on_reconfigured,
-    ev.CalibrationChanged: Scheduler._on_calibration,
-    ev.Refused: Scheduler._on_nothing,
-    ev.RecordingGap: Scheduler._on_nothing,
+    ev.Tick: op.nothing,
+    ev.UpstreamChanged: op.upstream_changed,
+    ev.UpstreamRemoved: op.upstream_removed,
+    ev.Draining: op.draining,
+    ev.Paused: op.paused,
+    ev.Resumed: op.resumed,
+    ev.Reconfigured: op.reconfigured,
+    ev.CalibrationChanged: op.calibrated,
+    ev.Refused: op.nothing,
+    ev.RecordingGap: op.nothing,
 }
