@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from fairq.cli.sim_inline import Part, assemble
-from fairq.cli.sim_output import AsJson, Csv, File, Perfetto, Plot, Policies, Seed, tell
+from fairq.cli.sim_output import AsJson, Csv, File, Parquet, Perfetto, Plot, Policies, Seed, Sweep, run_all, tell
 from fairq.sim.cluster.run import ClusterRun
 from fairq.sim.cluster.scenario import ClusterScenario
 from fairq.sim.scenario import inline
@@ -40,8 +40,10 @@ def cluster(
     policy: Policies = None,
     horizon: Annotated[int | None, typer.Option(help="Where the run stops.")] = None,
     seed: Seed = None,
+    sweep: Sweep = None,
     as_json: AsJson = False,
     csv: Csv = None,
+    parquet: Parquet = None,
     plot: Plot = None,
     perfetto: Perfetto = None,
 ) -> None:
@@ -50,13 +52,12 @@ def cluster(
     amounts = inline("--capacity", capacity, ()) if capacity else None
     options = {"capacity": amounts, "horizon": horizon, "seed": seed}
     scenario = assemble(ClusterScenario, file, parts, policy or ([] if file else ["drf"]), options, FORM)
-    runs = [ClusterRun(scenario, spec) for spec in scenario.policies]
-    tell(scenario, runs, _rows, _print_tables, as_json=as_json, csv=csv, plot=plot, perfetto=perfetto)
+    runs: list[ClusterRun] = run_all(scenario, sweep)
+    tell(runs, _rows, _print_tables, as_json=as_json, csv=csv, parquet=parquet, plot=plot, perfetto=perfetto)
 
 
 def _rows(run: ClusterRun) -> Iterator[dict[str, Any]]:
-    for step in run.as_json()["steps"]:
-        yield {"policy": run.spec, **step}
+    yield from run.as_json()["steps"]
 
 
 def _user(text: str) -> Part:
@@ -79,7 +80,7 @@ def _print_tables(runs: Sequence[ClusterRun]) -> None:
     for run in runs:
         told = run.as_json()
         picks = " ".join(told["picks"][:200]) + (" ..." if len(told["picks"]) > 200 else "")
-        console.print(f"\n[bold]{escape(run.spec)}[/bold]  {escape(picks)}", soft_wrap=True)
+        console.print(f"\n[bold]{escape(run.label)}[/bold]  {escape(picks)}", soft_wrap=True)
         used = ", ".join(
             f"{resource} {used} of {run.room.capacity[resource]}" for resource, used in told["used"].items()
         )

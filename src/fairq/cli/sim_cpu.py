@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fairq.cli.sim_output import AsJson, Csv, File, Perfetto, Plot, Policies, Seed, tell
+from fairq.cli.sim_output import AsJson, Csv, File, Parquet, Perfetto, Plot, Policies, Seed, Sweep, run_all, tell
 from fairq.sim.cpu.run import CpuRun
 from fairq.sim.cpu.scenario import CpuScenario
 from fairq.sim.scenario import build, inline
@@ -43,8 +43,10 @@ def cpu(
     on_miss: Annotated[str | None, typer.Option(help="continue, or abort: a late job ends at its deadline.")] = None,
     horizon: Annotated[int | None, typer.Option(help="Where recurring tasks end. Default: the hyperperiod.")] = None,
     seed: Seed = None,
+    sweep: Sweep = None,
     as_json: AsJson = False,
     csv: Csv = None,
+    parquet: Parquet = None,
     plot: Plot = None,
     perfetto: Perfetto = None,
 ) -> None:
@@ -61,11 +63,11 @@ def cpu(
         "seed": seed,
     }
     scenario = _scenario(file, task or [], periodic or [], policy or [], options)
-    runs = [CpuRun(scenario, spec) for spec in scenario.policies]
-    tell(scenario, runs, _rows, _print_tables, as_json=as_json, csv=csv, plot=plot, perfetto=perfetto)
+    runs: list[CpuRun] = run_all(scenario, sweep)
+    tell(runs, _rows, _print_tables, as_json=as_json, csv=csv, parquet=parquet, plot=plot, perfetto=perfetto)
     deadlocked = [run for run in runs if run.deadlock]
     for run in deadlocked:
-        typer.echo(f"fairq sim cpu: {run.spec}: {_deadlock(run)}", err=True)
+        typer.echo(f"fairq sim cpu: {run.label}: {_deadlock(run)}", err=True)
     if deadlocked:
         raise typer.Exit(2)
 
@@ -125,7 +127,7 @@ def _task(option: str, text: str, names: tuple[str, ...]) -> dict[str, Any]:
 
 def _rows(run: CpuRun) -> list[dict[str, Any]]:
     told = run.as_json()
-    return [{"policy": run.spec, **row} for row in [*told["tasks"], *told.get("jobs", [])]]
+    return [*told["tasks"], *told.get("jobs", [])]
 
 
 def _deadlock(run: CpuRun) -> str:
@@ -143,7 +145,7 @@ def _print_tables(runs: Sequence[CpuRun]) -> None:
     console = Console(highlight=False)
     for run in runs:
         told = run.as_json()
-        console.print(f"\n[bold]{escape(run.spec)}[/bold]  {escape(_line(run))}", soft_wrap=True)
+        console.print(f"\n[bold]{escape(run.label)}[/bold]  {escape(_line(run))}", soft_wrap=True)
         rows = told["tasks"] or told["jobs"]
         keys = SINGLE if told["tasks"] else JOB
         table = Table(*keys)
@@ -165,7 +167,7 @@ def _print_tables(runs: Sequence[CpuRun]) -> None:
         told = run.as_json()
         means = ["-" if value is None else f"{value:.4g}" for value in told["mean"].values()]
         missed = sum(bool(row.get("missed")) for row in [*told["tasks"], *told.get("jobs", [])])
-        summary.add_row(escape(run.spec), *means, str(run.switches), str(missed))
+        summary.add_row(escape(run.label), *means, str(run.switches), str(missed))
     console.print(summary)
 
 

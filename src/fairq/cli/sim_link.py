@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from fairq.cli.sim_inline import Part, assemble
-from fairq.cli.sim_output import AsJson, Csv, File, Perfetto, Plot, Policies, Seed, tell
+from fairq.cli.sim_output import AsJson, Csv, File, Parquet, Perfetto, Plot, Policies, Seed, Sweep, run_all, tell
 from fairq.sim.link.run import LinkRun
 from fairq.sim.link.scenario import LinkScenario
 from fairq.sim.scenario import inline
@@ -43,8 +43,10 @@ def link(
     stall: Annotated[list[str] | None, typer.Option(metavar="AT:FOR", help="The link stands still; repeat.")] = None,
     random_stalls: Annotated[str | None, typer.Option(metavar="EVERY:FOR", help="It does so at random times.")] = None,
     seed: Seed = None,
+    sweep: Sweep = None,
     as_json: AsJson = False,
     csv: Csv = None,
+    parquet: Parquet = None,
     plot: Plot = None,
     perfetto: Perfetto = None,
 ) -> None:
@@ -57,8 +59,8 @@ def link(
     at_random = inline("--random-stalls", random_stalls, ("every", "for")) if random_stalls else None
     options = {"rate": rate, "buffer": buffer, "random_stalls": at_random, "seed": seed}
     scenario = assemble(LinkScenario, file, parts, policy or [], options, FORM)
-    runs = [LinkRun(scenario, spec) for spec in scenario.policies]
-    tell(scenario, runs, _rows, _print_tables, as_json=as_json, csv=csv, plot=plot, perfetto=perfetto)
+    runs: list[LinkRun] = run_all(scenario, sweep)
+    tell(runs, _rows, _print_tables, as_json=as_json, csv=csv, parquet=parquet, plot=plot, perfetto=perfetto)
 
 
 def _part(option: str, text: str, names: tuple[str, ...]) -> Part:
@@ -72,8 +74,7 @@ def _part(option: str, text: str, names: tuple[str, ...]) -> Part:
 
 
 def _rows(run: LinkRun) -> Iterator[dict[str, Any]]:
-    for departure in run.as_json()["departures"]:
-        yield {"policy": run.spec, **departure}
+    yield from run.as_json()["departures"]
 
 
 def _print_tables(runs: Sequence[LinkRun]) -> None:
@@ -88,7 +89,7 @@ def _print_tables(runs: Sequence[LinkRun]) -> None:
             for job, start, finish in run.departures[:24]
         ]
         more = " ..." if len(run.departures) > 24 else ""
-        console.print(f"\n[bold]{escape(run.spec)}[/bold]  {escape(' | '.join(sent) + more)}", soft_wrap=True)
+        console.print(f"\n[bold]{escape(run.label)}[/bold]  {escape(' | '.join(sent) + more)}", soft_wrap=True)
     table = Table("policy", "flow", "packets", "size", "dropped", "mean delay", "max delay")
     for run in runs:
         for index, (flow, told) in enumerate(run.as_json()["flows"].items()):
@@ -96,5 +97,5 @@ def _print_tables(runs: Sequence[LinkRun]) -> None:
             figures = ["-", "-"] if delay is None else [f"{delay['mean']:.6g}", f"{delay['max']:.6g}"]
             counts = [str(told[key]) for key in ("packets", "size", "dropped")]
             if index < 20:
-                table.add_row("" if index else escape(run.spec), escape(flow), *counts, *figures)
+                table.add_row("" if index else escape(run.label), escape(flow), *counts, *figures)
     console.print(table)

@@ -1,7 +1,5 @@
 """What every `fairq sim` command shares: its options, its JSON and its CSV."""
 
-import csv
-import io
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +9,10 @@ import msgspec
 import typer
 
 from fairq.core.errors import ConfigError
+from fairq.progress import watched
 from fairq.sim.scenario import Run, Scenario
+from fairq.sim.sweep import parsed, run, settings
+from fairq.tables import Table
 
 R = TypeVar("R", bound=Run)
 
@@ -23,6 +24,17 @@ Policies = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object; the schema is a public contract.")]
 Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="The same as a table; - is standard output.")]
+Parquet = Annotated[
+    Path | None, typer.Option("--parquet", metavar="FILE", help="The same as Parquet; needs fairq[frame].")
+]
+Sweep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sweep",
+        metavar="KEY=A,B,...",
+        help="Run once for each value of a policy's parameter, or of a key of the scenario; repeat to combine.",
+    ),
+]
 Plot = Annotated[
     Path | None, typer.Option("--plot", metavar="FILE.svg|png|pdf", help="A picture of all runs; needs fairq[plot].")
 ]
@@ -35,51 +47,54 @@ File = Annotated[
 ]
 
 
+def run_all(scenario: Scenario, sweep: Sequence[str] | None) -> list[Any]:
+    """Every policy on it, and every setting of the sweep. Raises ConfigError."""
+    found = settings(scenario, parsed(sweep or []))
+    return [run(setting) for setting in watched(found, name=lambda setting: setting[1])]
+
+
 def tell(
-    scenario: Scenario,
     runs: Sequence[R],
     rows: Callable[[R], Iterable[Mapping[str, Any]]],
     tables: Callable[[Sequence[R]], None],
     *,
     as_json: bool,
     csv: Path | None,
+    parquet: Path | None,
     plot: Path | None,
     perfetto: Path | None,
 ) -> None:
     """The runs in the forms that were asked for. Raises ConfigError when a file cannot be written."""
-    if csv:
-        write_csv(csv, (row for run in runs for row in rows(run)))
+    if csv or parquet:
+        table = Table({"policy": run.spec, **run.swept, **row} for run in runs for row in rows(run))
+        if str(csv) == "-":
+            sys.stdout.write(table.csv())
+        elif csv:
+            _write("--csv", csv, table.csv().encode())
+        if parquet:
+            _write("--parquet", parquet, table.parquet())
     if plot:
         from fairq.plot import save
 
-        save(scenario, runs, plot)
+        save(runs[0].scenario, runs, plot)
     if perfetto:
         from fairq.sim.perfetto import write
 
-        write({spec: scenario.run(spec, "events").trace() for spec in scenario.policies}, perfetto)
+        write({run.label: run.scenario.run(run.spec, "events").trace() for run in runs}, perfetto)
     if as_json:
-        print_json(scenario, runs)
+        print_json(runs)
     elif str(csv) != "-":
         tables(runs)
 
 
-def print_json(scenario: Scenario, runs: Sequence[Run]) -> None:
-    document = {"layer": scenario.layer, "runs": [run.as_json() for run in runs]}
+def print_json(runs: Sequence[Run]) -> None:
+    told = [run.as_json() | ({"sweep": run.swept} if run.swept else {}) for run in runs]
+    document = {"layer": runs[0].scenario.layer, "runs": told}
     typer.echo(msgspec.json.format(msgspec.json.encode(document)).decode())
 
 
-def write_csv(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """One row per mapping, columns in the order of the first one that has them. Raises ConfigError."""
-    rows = list(rows)
-    columns = dict.fromkeys(key for row in rows for key in row)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(columns), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    if str(path) == "-":
-        sys.stdout.write(text.getvalue())
-        return
+def _write(option: str, path: Path, data: bytes) -> None:
     try:
-        path.write_text(text.getvalue(), encoding="utf-8")
+        path.write_bytes(data)
     except OSError as error:
-        raise ConfigError("--csv", str(path), f"cannot be written: {error.strerror}") from None
+        raise ConfigError(option, str(path), f"cannot be written: {error.strerror}") from None

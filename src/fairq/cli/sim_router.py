@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from fairq.cli.sim_inline import Part, assemble
-from fairq.cli.sim_output import AsJson, Csv, File, Perfetto, Plot, Policies, Seed, tell
+from fairq.cli.sim_output import AsJson, Csv, File, Parquet, Perfetto, Plot, Policies, Seed, Sweep, run_all, tell
 from fairq.sim.router.run import RouterRun
 from fairq.sim.router.scenario import RouterScenario
 from fairq.sim.scenario import inline
@@ -35,8 +35,10 @@ def router(
     tenant: Annotated[list[str] | None, TENANT] = None,
     policy: Policies = None,
     seed: Seed = None,
+    sweep: Sweep = None,
     as_json: AsJson = False,
     csv: Csv = None,
+    parquet: Parquet = None,
     plot: Plot = None,
     perfetto: Perfetto = None,
 ) -> None:
@@ -46,17 +48,8 @@ def router(
     """
     parts = {"tenants": [_tenant(text) for text in tenant or []]}
     scenario = assemble(RouterScenario, file, parts, policy or [], {"seed": seed}, FORM)
-    runs = [RouterRun(scenario, spec) for spec in scenario.policies]
-    tell(
-        scenario,
-        runs,
-        _rows,
-        lambda runs: _print_tables(scenario, runs),
-        as_json=as_json,
-        csv=csv,
-        plot=plot,
-        perfetto=perfetto,
-    )
+    runs: list[RouterRun] = run_all(scenario, sweep)
+    tell(runs, _rows, _print_tables, as_json=as_json, csv=csv, parquet=parquet, plot=plot, perfetto=perfetto)
 
 
 def _tenant(text: str) -> Part:
@@ -73,18 +66,18 @@ def _rows(run: RouterRun) -> Iterator[dict[str, Any]]:
     for step in run.as_json()["steps"]:
         meters = {f"meter {tenant}": meter for tenant, meter in step["meters"].items()}
         flat = {key: step.get(key) for key in ("kind", "time", "tenant", "cost", "virtual_time", "reset")}
-        yield {"policy": run.spec, **flat, "joined": " ".join(step["joined"]), **meters}
+        yield {**flat, "joined": " ".join(step["joined"]), **meters}
 
 
-def _print_tables(scenario: RouterScenario, runs: Sequence[RouterRun]) -> None:
+def _print_tables(runs: Sequence[RouterRun]) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     console = Console(highlight=False)
-    short = max(len(tenant.id) for tenant in scenario.tenants) == 1
+    short = max(len(tenant.id) for tenant in runs[0].scenario.tenants) == 1
     for run in runs:
-        console.print(f"\n[bold]{escape(run.spec)}[/bold]", soft_wrap=True)
+        console.print(f"\n[bold]{escape(run.label)}[/bold]", soft_wrap=True)
         shown = ("" if short else " ").join(run.order[:400])
         more = f" ... and {len(run.order) - 400} more" if len(run.order) > 400 else ""
         console.print(escape(shown + more), soft_wrap=True)

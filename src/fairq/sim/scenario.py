@@ -91,13 +91,22 @@ class Scenario(Part, ABC):
 class Run(ABC):
     """What came out of one policy on one scenario.
 
+    scenario        what it ran on
     spec            the policy as it was asked for, NAME:key=value
     policy, params  its name, and all its parameters
+    swept           what a sweep set in its scenario
+    label           the policy and that, for people
     """
 
+    scenario: Any
     spec: str
     policy: str
     params: Mapping[str, Any]
+    swept: Mapping[str, str] = {}
+
+    @property
+    def label(self) -> str:
+        return " ".join([self.spec, *(f"{key}={value}" for key, value in self.swept.items())])
 
     @abstractmethod
     def as_json(self) -> dict[str, Any]:
