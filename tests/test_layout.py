@@ -21,7 +21,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "placements": CORE,
     "measure": CORE,
     "traces": CORE,
-    "sim": CORE | RULES,
+    "workloads": CORE | {"traces"},
+    "sim": CORE | RULES | {"workloads"},
     "plot": CORE | RULES | {"sim"},
     "ledger": CORE | RULES,
     "load": CORE | RULES | {"gateway"},  # its HTTP client
@@ -30,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "lab": CORE | RULES | {"sim"},
     "console": CORE | RULES | BUILT | {"gateway", "lab"},
     "testing": CORE | RULES | BUILT,
-    "cli": CORE | RULES | BUILT | {"engines", "gateway", "console", "testing", "plot"},
+    "cli": CORE | RULES | BUILT | {"workloads", "engines", "gateway", "console", "testing", "plot"},
 }
 # A clock, a loop, a log or chance inside these would end determinism: each is passed in.
 DETERMINISTIC = {"core", "policies", "locks", "placements"}

@@ -52,3 +52,27 @@ def test_formats_names_every_format() -> None:
     assert result.status == 0
     for name in ("fairq", "azure", "mooncake", "sharegpt", "vtc-arena", "vtc-results", "vllm-timings"):
         assert name in result.out
+
+
+def test_a_workload_is_made_and_described(tmp_path: Path) -> None:
+    out = tmp_path / "overload.csv"
+    assert fairq("trace", "make", "vtc-overload", "--out", str(out)).status == 0
+    found = json.loads(fairq("trace", "describe", str(out), "--json").out)
+    assert {name: client["requests"] for name, client in found["clients"].items()} == {"1": 1080, "0": 540}
+
+
+def test_converting_keeps_the_prefix_blocks(tmp_path: Path) -> None:
+    out = tmp_path / "shared.csv"
+    shared = str(DATA / "heads" / "sharegpt.jsonl")
+    assert fairq("trace", "convert", shared, "--tenants-by", "hash:3", "--out", str(out)).status == 0
+    before = json.loads(fairq("trace", "describe", shared, "--tenants-by", "hash:3", "--json").out)
+    after = json.loads(fairq("trace", "describe", str(out), "--json").out)
+    for key in ("blocks", "clients", "requests", "input_tokens", "output_tokens"):
+        assert after[key] == before[key]
+
+
+def test_an_unknown_workload_is_one_line_and_status_2(tmp_path: Path) -> None:
+    result = fairq("trace", "make", "poison", "--out", str(tmp_path / "x.csv"))
+    assert (result.status, result.err.count("\n")) == (2, 1)
+    assert "did you mean poisson" in result.err
+    assert not (tmp_path / "x.csv").exists()

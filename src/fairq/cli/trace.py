@@ -1,4 +1,4 @@
-"""`fairq trace`: look at recorded traffic before replaying it."""
+"""`fairq trace`: look at recorded traffic before replaying it, and make synthetic traffic."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from rich.table import Table
 
 from fairq.traces import FORMATS, Description, Trace, default_rule, describe, with_tenants
 from fairq.traces.describe import Spread
+from fairq.traces.write import write
+from fairq.workloads import NAMES, make, parameters
 
-app = typer.Typer(add_completion=False, rich_markup_mode="markdown", help="Recorded traffic: what is in a file.")
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown", help="Recorded and synthetic traffic.")
 
 
 @app.callback()
 def trace() -> None:
-    """Recorded traffic: what is in a file, in which formats."""
+    """Recorded traffic: what is in a file, in which formats. Synthetic traffic: drawn from a seed."""
 
 
 @app.command(
@@ -54,6 +56,54 @@ def describe_command(
         typer.echo(msgspec.json.format(msgspec.json.encode(document)).decode())
     else:
         _print(found, rule, description)
+
+
+@app.command(
+    "make",
+    epilog="""
+    Examples:
+
+        fairq trace make poisson:rate=3,clients=8,lengths=lognormal --out chat.csv
+
+        fairq trace make vtc-overload --out overload.csv
+
+        fairq trace make multi-turn:turns=6 --seed 4 --out turns.jsonl
+    """,
+)
+def make_command(
+    workload: Annotated[str, typer.Argument(metavar="NAME[:key=value,...]", help="See `fairq trace workloads`.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="CSV, or JSON Lines where it ends in .jsonl.")],
+    seed: Annotated[int, typer.Option(help="Of every random number in it.")] = 0,
+) -> None:
+    """Draw a synthetic workload and write it as a trace."""
+    made = make(workload, seed)
+    write(out, made, made.block_tokens)
+    typer.echo(f"{out}: {len(made):,} requests of {workload}, seed {made.seed}")
+
+
+@app.command("convert")
+def convert_command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A trace in any format that is read.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="CSV, or JSON Lines where it ends in .jsonl.")],
+    tenants_by: Annotated[str | None, typer.Option(metavar="RULE", help="As for describe.")] = None,
+) -> None:
+    """Write a trace in fairq's own format, with tenants by the rule."""
+    found = Trace(file)
+    rule = tenants_by or default_rule(found)
+    write(out, with_tenants(found, rule), found.block_tokens)
+    typer.echo(f"{out}: {found.name}, tenants by {rule}")
+
+
+@app.command("workloads")
+def workloads_command() -> None:
+    """The synthetic workloads and their parameters."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for title in ("workload", "parameters"):
+        table.add_column(title, overflow="fold")
+    for name in NAMES:
+        known = (f"{key}={'' if default is None else default}" for key, (_, default) in parameters(name).items())
+        table.add_row(name, " ".join(known))
+    Console().print(table)
 
 
 @app.command("formats")

@@ -111,9 +111,11 @@ def block_key(names: Collection[str]) -> tuple[str, int]:
 
 def own() -> Read:
     shape: tuple[bool, str] | None = None
+    place = -1
 
     def read(row: Row) -> Request:
-        nonlocal shape
+        nonlocal shape, place
+        place += 1
         if shape is None:  # what the first line has, every line must have
             shape = "client" in row.values, block_key(row.values)[0]
         has_client, blocks = shape
@@ -123,6 +125,11 @@ def own() -> Read:
             input_tokens=row.count("input_tokens"),
             output_tokens=row.count("output_tokens"),
             blocks=row.blocks(blocks) if blocks else (),
+            limit=row.count("max_tokens") if row.has("max_tokens") else None,
+            cancel=row.seconds("cancel_s") if row.has("cancel_s") else None,
+            predicted=row.count("predicted_tokens") if row.has("predicted_tokens") else None,
+            after=row.earlier("after", place) if row.has("after") else None,
+            think=row.seconds("think_s") if row.has("think_s") else 0.0,
         )
 
     return read
@@ -141,7 +148,8 @@ FORMATS = (
     Format(
         "fairq",
         "fairq's own CSV or JSON Lines: arrival_s (seconds, never going back), input_tokens, output_tokens, and "
-        "optionally client and blocks_N (ids of the prompt's blocks of N tokens); other columns are ignored",
+        "optionally client, blocks_N (ids of the prompt's blocks of N tokens), max_tokens, cancel_s, predicted_tokens, "
+        "after and think_s; other columns are ignored",
         keys("arrival_s input_tokens output_tokens"),
         own,
     ),

@@ -34,6 +34,11 @@ class Request(Struct, frozen=True, kw_only=True, omit_defaults=True):
     output_tokens   length of the answer
     blocks          ids of the prompt's blocks of `Trace.block_tokens` tokens; two prompts share exactly the
                     blocks at their beginning whose ids are equal
+    limit           its max_tokens; None: no less than its answer
+    cancel          seconds after its arrival at which its client leaves; None: it stays
+    predicted       what its client says its answer will be long; None: nothing
+    after, think    the place (from 0) of an earlier request of the trace; it arrives `think` seconds after that one has
+                    left the server, whatever `arrival` says: a conversation's next turn. None: it arrives at `arrival`
     """
 
     arrival: float
@@ -41,6 +46,11 @@ class Request(Struct, frozen=True, kw_only=True, omit_defaults=True):
     output_tokens: int
     client: str = ""
     blocks: tuple[int, ...] = ()
+    limit: int | None = None
+    cancel: float | None = None
+    predicted: int | None = None
+    after: int | None = None
+    think: float = 0.0
     measured: Measured | None = None
 
 

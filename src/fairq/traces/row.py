@@ -30,6 +30,17 @@ class Row:
             raise TraceError(self.place, f"{key} is missing")
         return value
 
+    def has(self, key: str) -> bool:
+        """It is there, and neither null nor empty text."""
+        return self.values.get(key) not in (None, "")
+
+    def earlier(self, key: str, place: int) -> int:
+        """The place of a line before this one, which is at `place`; both from 0."""
+        value = self.count(key)
+        if value >= place:
+            raise self.wrong(key, f"must be the place of an earlier request, less than {place}")
+        return value
+
     def count(self, key: str) -> int:
         """An integer of at least 0, a number of tokens."""
         value = self.get(key)
