@@ -173,7 +173,7 @@ class Engine:
             self.seen()
             if self.jump:
                 moments = [end for end, _ in self.ends.values()] + [job.arrival for job in coming[:1]]
-                overtaken = self.policy.next_overtaking(self)
+                overtaken = self.policy.next_overtaking(self, self.clock + 1_000_000)
                 self.clock = min(moments + [overtaken] * (overtaken is not None), default=self.clock)
             else:
                 self.clock += 1

@@ -56,6 +56,19 @@ class Request(Job, frozen=True, kw_only=True, omit_defaults=True):
     expires: int = 0
 
 
+class Generation(Job, frozen=True, kw_only=True, omit_defaults=True):
+    """A job in an engine; `size` is the true length of its answer, which only an oracle may read.
+
+    prompt   input tokens
+    limit    max_tokens: the most output tokens it may have
+    prefix   hashes of the prompt's blocks, each of the whole beginning up to its end
+    """
+
+    prompt: int
+    limit: int
+    prefix: tuple[int, ...] = ()
+
+
 class Task(Job, frozen=True, kw_only=True, omit_defaults=True, gc=True):
     """A job in a cluster. `demand`: resource -> how much of it the task holds while it runs."""
 

@@ -81,6 +81,7 @@ class Need(StrEnum):
     PREFIX = "prefix"
     DEADLINE = "deadline"
     PREEMPTION = "preemption"
+    TOKENS = "service by the token"
     RANDOM = "random"
     FLUID = "fluid"
 
@@ -242,12 +243,28 @@ class Policy:
         self.commit(decision, now)
         return decision.job if isinstance(decision, Pick) else None
 
+    def peek(self, now: Time, view: View) -> Job | None:
+        """The job that `take` would take, None for a Wait. Pure, like `select`, and gives no reason."""
+        decision = self.select(now, view)
+        return decision.job if isinstance(decision, Pick) else None
+
+    def fitting(self, now: Time, view: View) -> Pick | None:
+        """The first in turn that fits, for a layer in which a head that does not fit is passed over. A policy without
+        an order of all that wait passes nobody over."""
+        decision = self.select(now, view)
+        return decision if isinstance(decision, Pick) and view.fits(decision.job) else None
+
+    def refuses(self, job: Job, now: Time) -> bool:
+        """Asked once before a job arrives, by layers that can turn it away; a refused job counts nowhere."""
+        return False
+
     def next_change(self, now: Time, view: View) -> Time | None:
         """The earliest time at which `select` could answer otherwise without an event; may be early, never late."""
         return None
 
-    def next_overtaking(self, view: View) -> int | None:
-        """The same on the service clock."""
+    def next_overtaking(self, view: View, before: int) -> int | None:
+        """The same on the service clock, asked when the first in turn does not fit: the earliest reading at which
+        another one that fits may be the first. `before`: no need to look as far; what fits can only become less."""
         return None
 
     def timer(self, now: Time) -> None:
@@ -255,8 +272,11 @@ class Policy:
 
     # Service
     def charge(self, job: Job, amount: int, now: Time) -> None: ...
-    def started(self, job: Job, now: Time) -> None:
-        """From now on it is given one unit with every tick of `layer.clock`, until it stops."""
+    def started(self, job: Job, now: Time, given: int = 0) -> None:
+        """From now on it is given one unit with every tick of `layer.clock`, until it stops.
+
+        `given`: units that starting itself has given it (a prompt's last chunk makes the first token).
+        """
 
     def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
         """`on`: the flow it waits for, when BLOCKED by one."""

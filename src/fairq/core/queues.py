@@ -34,7 +34,10 @@ class FlowPolicy(Policy):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if cls.__dict__.keys() & {"select", "commit"} and "take" not in cls.__dict__:
-            cls.take = Policy.take  # type: ignore[method-assign]  # the short way below is not its way
+            cls.take = Policy.take  # type: ignore[method-assign]  # the short ways below are not its ways
+        if cls.take is Policy.take or "commit" in cls.__dict__:
+            cls.peek = Policy.peek  # type: ignore[method-assign]
+            cls.fitting = Policy.fitting  # type: ignore[method-assign]
 
     # What a subclass says
     def rank(self, flow: str) -> Any:
@@ -120,6 +123,17 @@ class FlowPolicy(Policy):
         queue = self.queues[flow]
         return queue.popleft() if len(queue) > 1 and not self.cancelled else self._take_head(flow)
 
+    def peek(self, now: Time, view: View) -> Job | None:
+        heap = self.ranking.heap
+        return self.queues[heap[0][1]][0] if heap else None
+
+    def fitting(self, now: Time, view: View) -> Pick | None:
+        """O(F log F): flows in order of rank; inside a flow nobody is passed over."""
+        for _, flow in sorted((self.rank(flow), flow) for flow in self.ranking):
+            if view.fits(self.queues[flow][0]):
+                return Pick(self.queues[flow][0], Why("first-that-fits"))
+        return None
+
     def charge(self, job: Job, amount: int, now: Time) -> None:
         """Called once after `commit`: the amount is known, so the flow takes its new place."""
         flow = job.flow
@@ -169,6 +183,10 @@ class FlowPolicy(Policy):
             self.queues[flow] = deque(job for job in queue if job.id not in self.cancelled)
         self.cancelled.clear()
 
+    def ranked(self, flow: str) -> bool:
+        """Is a backlogged flow's place in the ranking right?"""
+        return bool(self.ranking[flow] == self.rank(flow))
+
     # State
     def state(self) -> dict[str, Any]:
         return {
@@ -200,5 +218,5 @@ class FlowPolicy(Policy):
                 f"ranked {sorted(self.ranking)}, backlogged {sorted(self.queues.keys() - self.closed)}"
             )
         for flow in self.ranking:
-            if self.ranking[flow] != self.rank(flow):
+            if not self.ranked(flow):
                 raise ValidationFailed(f"flow {flow} is ranked {self.ranking[flow]}, its rank is {self.rank(flow)}")

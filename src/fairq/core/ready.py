@@ -82,6 +82,17 @@ class JobPolicy(Policy):
             heappop(heap)
         return None
 
+    def peek(self, now: Time, view: View) -> Job | None:
+        first = self.first()
+        return None if first is None else self.jobs[first[2]]
+
+    def fitting(self, now: Time, view: View) -> Pick | None:
+        """O(n log n)."""
+        for _, _, id_ in sorted(self.entries.values()):
+            if view.fits(job := self.jobs[id_]):
+                return Pick(job, Why("first-that-fits"))
+        return None
+
     def commit(self, decision: Decision, now: Time) -> None:
         if isinstance(decision, Pick):
             self.leave(decision.job)

@@ -10,6 +10,7 @@ from fairq.policies.eevdf import EEVDF
 from fairq.policies.fcfs import FCFS
 from fairq.policies.gps import GPS
 from fairq.policies.hierarchical import Hierarchical
+from fairq.policies.lcf import LCF
 from fairq.policies.lottery import Lottery
 from fairq.policies.mlfq import MLFQ
 from fairq.policies.priority import Priority
@@ -23,6 +24,7 @@ from fairq.policies.sjf import SJF
 from fairq.policies.srtf import SRTF
 from fairq.policies.stride import Stride
 from fairq.policies.virtual_clock import VirtualClock
+from fairq.policies.vtc import VTC
 from fairq.policies.wf2q import WF2Q
 from fairq.policies.wfq import WFQ
 
@@ -33,6 +35,7 @@ for _policy in (
     *(RequestRR, Shortest, SFQ),
     *(GPS, WFQ, WF2Q, SCFQ, VirtualClock, DRR, Hierarchical),
     DRF,
+    *(VTC, LCF),
 ):
     if _policy.name in POLICIES:
         raise ValueError(f"two policies are called {_policy.name}")

@@ -230,9 +230,9 @@ class Tape(Policy):
         self.calls.append(("charge", job, amount, now))
         self.policy.charge(job, amount, now)
 
-    def started(self, job: Job, now: Time) -> None:
-        self.calls.append(("started", job, now))
-        self.policy.started(job, now)
+    def started(self, job: Job, now: Time, given: int = 0) -> None:
+        self.calls.append(("started", job, now, given))
+        self.policy.started(job, now, given)
 
     def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
         self.calls.append(("stop", job, now, reason, on))
@@ -245,11 +245,20 @@ class Tape(Policy):
     def select(self, now: Time, view: View) -> Decision:
         return self.policy.select(now, view)
 
+    def peek(self, now: Time, view: View) -> Job | None:
+        return self.policy.peek(now, view)
+
+    def fitting(self, now: Time, view: View) -> Pick | None:
+        return self.policy.fitting(now, view)
+
+    def refuses(self, job: Job, now: Time) -> bool:
+        return self.policy.refuses(job, now)
+
     def next_change(self, now: Time, view: View) -> Time | None:
         return self.policy.next_change(now, view)
 
-    def next_overtaking(self, view: View) -> int | None:
-        return self.policy.next_overtaking(view)
+    def next_overtaking(self, view: View, before: int) -> int | None:
+        return self.policy.next_overtaking(view, before)
 
     def slice(self, job: Job) -> int | None:
         return self.policy.slice(job)

@@ -13,11 +13,13 @@ rule:
 * `state` survives JSON, and a policy restored from it decides the same for ever after;
 * `waiting`, `backlogged`, `is_backlogged` and `contended` tell the truth, and `validate` never complains.
 
-A policy that needs PREEMPTION is driven tick by tick on one CPU, any other one like a router with a few slots.
+A policy that needs PREEMPTION is driven tick by tick on one CPU, any other one like a router with a few slots; what
+needs TOKENS gets a token with every tick for each job that it started.
 """
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -32,7 +34,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from fairq.core.job import Flow, Job
+from fairq.core.job import Flow, Generation, Job
 from fairq.core.lines import encode
 from fairq.core.policy import ROOMY, Cause, Decision, Layer, Need, Pick, Policy, Stop
 
@@ -49,9 +51,6 @@ def drawn(n: int, stop: int) -> int:
     return (n * 2_654_435_761 + 12_345) % 4_294_967_291 % stop
 
 
-LAYER = Layer(name="check", provides=frozenset(Need), random=drawn)
-
-
 class PolicyMachine(RuleBasedStateMachine):
     """Drives a policy, and a twin of it that was restored from its state; both must always decide alike."""
 
@@ -59,8 +58,10 @@ class PolicyMachine(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
+        self.layer = Layer(name="check", provides=frozenset(Need), random=drawn, clock=lambda: self.now)
         self.policy = self.fresh()
         self.twin: Policy | None = None
+        self.by_token = Need.TOKENS in self.policy.needs
         self.preemptive = Need.PREEMPTION in self.policy.needs
         self.now = self.count = 0
         self.queues: dict[str, dict[str, Job]] = {flow: {} for flow in FLOWS}  # what waits, in order of arrival
@@ -71,7 +72,7 @@ class PolicyMachine(RuleBasedStateMachine):
 
     def fresh(self) -> Policy:
         policy = type(self).factory()
-        policy.bind(LAYER)
+        policy.bind(self.layer)
         return policy
 
     def tell(self, method: str, *given: Any) -> None:
@@ -98,7 +99,8 @@ class PolicyMachine(RuleBasedStateMachine):
         self.wait(later)
         self.know(flow)
         self.count += 1
-        job = Job(
+        kind = partial(Generation, prompt=deadline, limit=size) if self.by_token else Job
+        job = kind(
             id=f"{flow}{self.count}",
             flow=flow,
             seq=self.count,
@@ -134,8 +136,10 @@ class PolicyMachine(RuleBasedStateMachine):
         if self.preemptive:
             self.running[job.id] = (job, self.policy.slice(job) or 1 << 30)
         else:
-            self.tell("charge", job, LAYER.cost(job), self.now)
+            self.tell("charge", job, self.layer.cost(job), self.now)
             self.running[job.id] = (job, 0)
+            if self.by_token:
+                self.tell("started", job, self.now, 1)
 
     @precondition(lambda self: self.preemptive and self.running)
     @rule(block=st.booleans())

@@ -69,7 +69,7 @@ class VTC(Policy):
             self.announced.discard(job.id)
             self.add(job.flow, 0, -OUTPUT)
 
-    def next_overtaking(self, view: View) -> int | None:
+    def next_overtaking(self, view: View, before: int) -> int | None:
         """When the first counter may pass the second: they meet at their gap over the difference of their slopes."""
         if len(self.queues) < 2:
             return None

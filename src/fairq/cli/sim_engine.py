@@ -1,0 +1,142 @@
+"""`fairq sim engine`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fairq.cli.sim_inline import Part, assemble
+from fairq.cli.sim_output import AsJson, Csv, File, Parquet, Policies, Seed, Sweep, run_all, tell
+from fairq.sim.engine.run import EngineRun
+from fairq.sim.engine.scenario import EngineScenario
+from fairq.sim.scenario import inline
+from fairq.sim.source import InvalidScenario
+
+EXAMPLES = """
+Examples:
+
+    fairq sim engine --request A:0:256:256:count=60,every=0.5 --request B:0:256:256:count=60,every=1 --policy fcfs --policy vtc
+
+    fairq sim engine --trace arena.csv --pool-tokens 10000 --preset a10g-llama2-7b --policy vtc --policy fcfs --json
+
+    fairq sim engine --trace mooncake.jsonl --first 2000 --tenants-by prefix:50 --preset rtx4090-llama3.1-8b --policy lcf
+"""  # noqa: E501
+
+FORM = "--trace FILE, or --request CLIENT:AT:PROMPT:OUTPUT"
+NAMES = ("client", "at", "prompt", "output")
+REQUEST = typer.Option(
+    "--request",
+    metavar="CLIENT:AT:PROMPT:OUTPUT[:count=,every=,max_tokens=,cancel=,priority=]",
+    help="Requests of a client, times in seconds, lengths in tokens; repeat.",
+)
+CLIENT = typer.Option("--client", metavar="ID:weight=", help="A client's weight; repeat. Without it, 1.")
+TRACE = typer.Option("--trace", metavar="FILE", help="Recorded requests; see `fairq trace describe`.")
+TENANTS = typer.Option(help="Who a recorded request is charged to: trace, one, hash:K, prefix:K.")
+SHOWN = 20  # clients in a table; --json and --csv have all
+
+
+def engine(
+    file: File = None,
+    request: Annotated[list[str] | None, REQUEST] = None,
+    client: Annotated[list[str] | None, CLIENT] = None,
+    trace: Annotated[Path | None, TRACE] = None,
+    tenants_by: Annotated[str | None, TENANTS] = None,
+    first: Annotated[int | None, typer.Option(help="Only so many recorded requests.")] = None,
+    speed: Annotated[str | None, typer.Option(help="Recorded time runs so many times faster.")] = None,
+    policy: Policies = None,
+    preset: Annotated[str | None, typer.Option(help="Costs and limits; the options below replace its own.")] = None,
+    pool_tokens: Annotated[int | None, typer.Option(help="Size of the key-value cache.")] = None,
+    block_tokens: Annotated[int | None, typer.Option(help="It is handed out in blocks of so many tokens.")] = None,
+    watermark: Annotated[int | None, typer.Option(help="Blocks that an admission leaves free.")] = None,
+    max_sequences: Annotated[int | None, typer.Option(help="Sequences running at once.")] = None,
+    step_tokens: Annotated[int | None, typer.Option(help="Tokens computed in one iteration.")] = None,
+    prefill: Annotated[str | None, typer.Option(help="chunked or first.")] = None,
+    admit_every: Annotated[int | None, typer.Option(help="With first: decodes between admissions.")] = None,
+    reserve: Annotated[str | None, typer.Option(help="Cache at admission for: prompt, limit or peak.")] = None,
+    preemption: Annotated[str | None, typer.Option(help="recompute or swap.")] = None,
+    victim: Annotated[str | None, typer.Option(help="Who is preempted: last, latest or priority.")] = None,
+    head: Annotated[str | None, typer.Option(help="A head that does not fit: stop or skip.")] = None,
+    mode: Annotated[
+        str | None, typer.Option("--engine", metavar="jump|step", help="From event to event, or by iterations.")
+    ] = None,
+    seed: Seed = None,
+    sweep: Sweep = None,
+    as_json: AsJson = False,
+    csv: Csv = None,
+    parquet: Parquet = None,
+) -> None:
+    """Requests in an LLM engine with continuous batching: what each policy does to every client."""
+    parts = {
+        "requests": [_part("--request", text, NAMES) for text in request or []],
+        "clients": [_part("--client", text, ("id",)) for text in client or []],
+    }
+    options: dict[str, object] = {
+        "trace": None if trace is None else str(trace),
+        "tenants_by": tenants_by,
+        "first": first,
+        "speed": speed,
+        "preset": preset,
+        "pool_tokens": pool_tokens,
+        "block_tokens": block_tokens,
+        "watermark": watermark,
+        "max_sequences": max_sequences,
+        "step_tokens": step_tokens,
+        "prefill": prefill,
+        "admit_every": admit_every,
+        "reserve": reserve,
+        "preemption": preemption,
+        "victim": victim,
+        "head": head,
+        "engine": mode,
+        "seed": seed,
+    }
+    scenario = assemble(EngineScenario, file, parts, policy or [], options, FORM)
+    runs: list[EngineRun] = run_all(scenario, sweep)
+    tell(runs, EngineRun.jobs, _print_tables, as_json=as_json, csv=csv, parquet=parquet, plot=None, perfetto=None)
+
+
+def _part(option: str, text: str, names: tuple[str, ...]) -> Part:
+    fields = inline(option, text, names)
+    for name in names:
+        if name not in fields:
+            form = ":".join(n.upper() for n in names)
+            raise InvalidScenario([f"{option} {text}: {name}: missing; the form is {form}"])
+    return option, text, fields
+
+
+def _print_tables(runs: Sequence[EngineRun]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    whole = Table("policy", "served", "tokens/s", "makespan", "difference", "iterations", "preemptions", title="runs")
+    table = Table(
+        "policy", "client", "served", "service", "TTFT mean", "TTFT p99", "TPOT mean", title="clients, seconds"
+    )
+    for run in runs:
+        apart, told = run.difference, run.clients()
+        served = sum(one["served"] for one in told.values())
+        mean = "-" if apart is None else f"{apart.mean:.1f}"
+        counts = (str(run.engine.iterations), str(run.engine.preemptions))
+        whole.add_row(
+            escape(run.label), f"{served}/{len(run.calls)}", f"{run.throughput:.0f}", _of(run.makespan), mean, *counts
+        )
+        for index, (name, one) in enumerate(told.items()):
+            if index < SHOWN:
+                figures = [_figure(one["ttft"], "mean"), _figure(one["ttft"], "p99"), _figure(one["tpot"], "mean")]
+                counted = f"{one['served']}/{one['requests']}"
+                table.add_row("" if index else escape(run.label), escape(name), counted, str(one["service"]), *figures)
+        if len(told) > SHOWN:
+            table.add_row("", f"... {len(told) - SHOWN} more", "", "", "", "", "")
+    console.print(table)
+    console.print(whole)
+
+
+def _of(nanoseconds: int) -> str:
+    return f"{nanoseconds / 1e9:.1f} s"
+
+
+def _figure(told: dict[str, Any] | None, which: str) -> str:
+    return "-" if told is None else f"{told[which]:.4g}"

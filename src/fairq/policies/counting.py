@@ -1,0 +1,210 @@
+"""What policies with virtual token counters share: the backlogged flow of least counter goes first.
+
+Counters move while requests run. Whoever waits is ranked by what its counter was at some earlier time, which is never
+more than it is now; only when such a stale bound comes to the top is it read again. So a jump of the clock costs
+nothing, and a choice costs O(log F) amortised.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fairq.core.counter import Counter
+from fairq.core.job import Flow, Generation, Job
+from fairq.core.number import Number, of_json, quotient, to_json
+from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Layer, Need, Param, Pick, Stop, Time, Unit, View, Why
+from fairq.core.queues import FlowPolicy
+from fairq.core.tokens import PROFILES, token_cost
+
+INPUT = Param(name="input", default=1, low=0, text="param.vtc.input")
+OUTPUT = Param(name="output", default=2, low=0, text="param.vtc.output")
+COST = Param(name="cost", default="weights", choices=("weights", *PROFILES), text="param.vtc.cost")
+
+
+class Counting(FlowPolicy):
+    """h(p, 0) is charged when a request is admitted, h(p, n) - h(p, n-1) for its n-th output token, at the flow's
+    weight. A subclass says in `joined` what happens to the counter of a flow that becomes backlogged."""
+
+    unit = Unit.NORMALIZED
+    needs = frozenset({Need.TOKENS})
+    params = (INPUT, OUTPUT, COST)
+    input: int
+    output: int
+    cost: str
+
+    def __init__(self, **given: object) -> None:
+        super().__init__(**given)
+        self.h = token_cost(self.cost, self.input, self.output)
+        self.counters: dict[str, Counter] = {}
+        self.began: dict[str, int] = {}  # job that runs -> the clock at which it would have had no token yet
+        self.kept: dict[str, int] = {}  # tokens of jobs that were preempted
+
+    def bind(self, layer: Layer) -> None:
+        super().bind(layer)
+        self.clock = layer.clock
+
+    def counter(self, flow: str) -> Counter:
+        counter = self.counters.get(flow)
+        if counter is None:
+            counter = self.counters[flow] = Counter(self.normalized(flow, 1))
+        return counter
+
+    def read(self, flow: str) -> Number:
+        """The counter of a flow now."""
+        counter = self.counters.get(flow)
+        return 0 if counter is None else counter.read(self.clock())
+
+    def add(self, flow: str, cost: int) -> None:
+        counter = self.counter(flow)
+        counter.value += counter.unit * cost
+        if cost < 0 and flow in self.ranking:  # a bound must not be more than the counter
+            self.ranking.put(flow, self.read(flow))
+
+    def lift(self, flow: str, level: Number) -> None:
+        counter = self.counter(flow)
+        counter.settle(self.clock())
+        if level > counter.value:
+            counter.value = level
+
+    def rank(self, flow: str) -> Number:
+        return self.read(flow)
+
+    def ranked(self, flow: str) -> bool:
+        return bool(self.ranking[flow] <= self.rank(flow))
+
+    # The choice
+    def first(self) -> tuple[Number, str] | None:
+        """The least (counter, flow) of those that wait."""
+        ranking, clock, counters = self.ranking, self.clock(), self.counters
+        while heap := ranking.heap:
+            bound, flow = heap[0]
+            now = counters[flow].read(clock)
+            if now == bound:
+                return heap[0]
+            ranking.put(flow, now)
+        return None
+
+    def select(self, now: Time, view: View) -> Decision:
+        first = self.first()
+        if first is None:
+            return NOTHING_WAITS
+        return Pick(self.queues[first[1]][0], self.why(first[1], first[0]))
+
+    def peek(self, now: Time, view: View) -> Job | None:
+        first = self.first()
+        return None if first is None else self.queues[first[1]][0]
+
+    def take(self, now: Time, view: View) -> Job | None:
+        self.first()
+        return super().take(now, view)
+
+    fitting = FlowPolicy.fitting
+
+    def next_overtaking(self, view: View, before: int) -> int | None:
+        """When the first may have been passed by one whose head fits. Only those are looked at whose bound it reaches
+        by then, the heap being a tree of bounds."""
+        first = self.first()
+        if first is None:
+            return None
+        level, name = first
+        clock, heap, counters = self.clock(), self.ranking.heap, self.counters
+        own = counters[name]
+        speed, bend = own.unit * (own.speed + 2 * own.bend * (clock - own.at)), own.unit * own.bend
+        change = self.change_of_speed(name)
+        best = (before if change is None else min(before, change)) - clock
+        reached = level + best * (speed + bend * best)
+        found, stack = change is not None and change < before, [1, 2]
+        while stack:
+            at = stack.pop()
+            if at >= len(heap) or heap[at][0] > reached:
+                continue
+            stack += (2 * at + 1, 2 * at + 2)
+            bound, flow = heap[at]
+            if flow == name or self.ranking.get(flow) != bound:
+                continue
+            other = counters[flow]
+            gains = speed - other.unit * (other.speed + 2 * other.bend * (clock - other.at))
+            gains += max(bend - other.unit * other.bend, 0) * best
+            if gains <= 0:
+                continue
+            ticks = max(-(-(other.read(clock) - level) // gains), 1)
+            if ticks < best and view.fits(self.queues[flow][0]):
+                best, found = int(ticks), True
+                reached = level + best * (speed + bend * best)
+        return clock + best if found else None
+
+    def change_of_speed(self, flow: str) -> int | None:
+        """The reading of the clock at which a counter starts to move faster by itself."""
+        return None
+
+    # The charges
+    def charge(self, job: Job, amount: int, now: Time) -> None:
+        assert isinstance(job, Generation)
+        self.add(job.flow, self.h.admission(job.prompt))
+
+    def started(self, job: Job, now: Time, given: int = 0) -> None:
+        assert isinstance(job, Generation)
+        clock, h = self.clock(), self.h
+        had = self.kept.pop(job.id, 0)
+        counter = self.counter(job.flow)
+        counter.settle(clock)
+        if given:
+            counter.value += counter.unit * h.tokens(job.prompt, had, had + given)
+            had += given
+        self.began[job.id] = clock - had
+        counter.speed += h.output + h.cross * job.prompt + 2 * h.square * had
+        counter.bend += h.square
+
+    def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
+        began = self.began.pop(job.id, None)
+        had = self.kept.pop(job.id, 0)
+        if began is not None:
+            assert isinstance(job, Generation)
+            clock, h = self.clock(), self.h
+            had = clock - began
+            counter = self.counters[job.flow]
+            counter.settle(clock)
+            counter.speed -= h.output + h.cross * job.prompt + 2 * h.square * had
+            counter.bend -= h.square
+        if reason is Stop.PREEMPTED:
+            self.kept[job.id] = had
+        else:
+            self.ended(job, had)
+
+    def ended(self, job: Job, tokens: int) -> None:
+        """A request has left with so many output tokens."""
+
+    def flow_changed(self, flow: Flow, now: Time) -> None:
+        super().flow_changed(flow, now)
+        if flow.id in self.counters:
+            counter = self.counters[flow.id]
+            counter.settle(self.clock())
+            counter.unit = self.normalized(flow.id, 1)
+
+    def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
+        self.counter(job.flow)
+        super().arrive(job, now, cause)
+
+    # What shells read
+    def why(self, flow: str, rank: Number) -> Why:
+        return Why("least-counter", {"counter": to_json(rank)})
+
+    def show(self) -> Mapping[str, Any]:
+        return {
+            "counters": {
+                flow: self.layer.tag(quotient(self.read(flow), self.h.scale)) for flow in sorted(self.counters)
+            }
+        }
+
+    def state(self) -> dict[str, Any]:
+        counters = {
+            flow: [to_json(one.value), to_json(one.unit), one.at, one.speed, one.bend]
+            for flow, one in self.counters.items()
+        }
+        return super().state() | {"counters": counters, "began": dict(self.began), "kept": dict(self.kept)}
+
+    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
+        for flow, (value, unit, at, speed, bend) in state["counters"].items():
+            self.counters[flow] = counter = Counter(of_json(unit))
+            counter.value, counter.at, counter.speed, counter.bend = of_json(value), at, speed, bend
+        self.began, self.kept = dict(state["began"]), dict(state["kept"])
+        super().restore(state, jobs)

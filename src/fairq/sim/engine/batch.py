@@ -1,0 +1,111 @@
+"""What both engines are: calls come and leave, a policy says who is next, a view tells it what it may see."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush
+
+from fairq.core.job import Job
+from fairq.core.policy import Policy, Stop
+from fairq.sim.engine.call import Call
+from fairq.sim.engine.cost import Cost, Limits
+from fairq.sim.engine.kv import could_ever_fit
+
+
+class Batch:
+    """now         time, ns; always the boundary between two iterations
+    iterations  so far
+    clock       the service clock: decodes so far, each of which gave every started sequence one token
+    calls       by the seq of their jobs, while they live
+    preempted   sequences that wait to go on, first in turn first; nobody new is admitted while there are any
+    """
+
+    def __init__(self, policy: Policy, limits: Limits, cost: Cost) -> None:
+        self.policy, self.limits, self.cost = policy, limits, cost
+        self.now = self.iterations = self.clock = self.preemptions = 0
+        self.prefilled_tokens = 0
+        self.calls: dict[int, Call] = {}
+        self.preempted: deque[Call] = deque()
+        self.coming: deque[Call] = deque()
+        self.leaving: list[tuple[int, int]] = []  # (when, seq) of those who will cancel
+        self.orders = 0
+        self.free = limits.blocks
+        self.timed = type(policy).next_change is not Policy.next_change
+
+    # The world
+    def add(self, calls: Iterable[Call]) -> None:
+        """Calls that will arrive, in order of (arrival, seq) and not before those added already."""
+        for call in calls:
+            self.coming.append(call)
+            if call.cancel_at is not None:
+                heappush(self.leaving, (max(call.cancel_at, call.arrival), call.job.seq))
+
+    def next_event(self) -> int | None:
+        """When somebody arrives or leaves next."""
+        arrival = self.coming[0].arrival if self.coming else None
+        leaves = self.leaving[0][0] if self.leaving else None
+        if arrival is None or leaves is None:
+            return leaves if arrival is None else arrival
+        return min(arrival, leaves)
+
+    def let_in(self) -> bool:
+        """Everybody who has come or left by now, in order of time; at one time arrivals are first."""
+        coming, leaving, any_ = self.coming, self.leaving, False
+        while True:
+            if coming and coming[0].arrival <= self.now and not (leaving and leaving[0][0] < coming[0].arrival):
+                self._arrive(coming.popleft())
+            elif leaving and leaving[0][0] <= self.now:
+                call = self.calls.get(heappop(leaving)[1])
+                if call is not None:
+                    self._cancel(call)
+            else:
+                return any_
+            any_ = True
+
+    def _arrive(self, call: Call) -> None:
+        job = call.job
+        if not could_ever_fit(call, self.limits):
+            call.finish, call.reason = call.arrival, "error"
+        elif self.policy.refuses(job, self.now):
+            call.finish, call.reason = call.arrival, "refused"
+        else:
+            self.calls[job.seq] = call
+            self.policy.arrive(job, self.now)
+
+    def _cancel(self, call: Call) -> None:
+        if call.admitted is None:
+            self.policy.cancel(call.job, self.now)
+        elif call in self.preempted:
+            self.preempted.remove(call)
+        else:
+            self.leave(call)
+            self.policy.stop(call.job, self.now, Stop.FINISHED)
+        self._end(call, "cancel")
+
+    def _end(self, call: Call, reason: str) -> None:
+        call.finish, call.reason = self.now, reason
+        del self.calls[call.job.seq]
+
+    # What an engine says
+    def leave(self, call: Call) -> None:
+        """Take a running call out of the batch and free its blocks."""
+        raise NotImplementedError
+
+    def run(self, until: int | None = None) -> None:
+        """Iterations until `until` is reached or passed; without it, until there is no work."""
+        raise NotImplementedError
+
+    # What policies may see
+    @property
+    def running(self) -> Sequence[Job]:
+        raise NotImplementedError
+
+    def fits(self, job: Job) -> bool:
+        raise NotImplementedError
+
+    def cached_prefix(self, job: Job) -> int:
+        return 0
+
+    def service_clock(self) -> int:
+        return self.clock

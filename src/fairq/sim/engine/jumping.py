@@ -1,0 +1,363 @@
+"""The engine from event to event: what the stepping engine does, in a fraction of its steps.
+
+While nobody is in prefill, nobody can be admitted and nobody leaves, an iteration is like the one before it but for
+the context, which grows by one token per sequence. So n iterations take n*t + d*batch*n(n-1)/2 nanoseconds, t being the
+first one's time, and n is the least at which something happens: a sequence ends; somebody arrives, cancels, or a timer
+of the policy is due; blocks run out; newcomers are looked at again; or, when the first in turn does not fit, another
+one may take its place because counters move. Policies are told when service starts and stops and read the clock.
+
+Which sequences need a block at a reading of the clock depends on their length modulo the block, so `phase` counts them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from math import isqrt
+
+from fairq.core.job import Job
+from fairq.core.policy import ROOMY, Policy, Stop
+from fairq.sim.engine.batch import Batch
+from fairq.sim.engine.call import Call
+from fairq.sim.engine.cost import Cost, Limits
+from fairq.sim.engine.kv import victim
+
+
+class Jumping(Batch):
+    def __init__(self, policy: Policy, limits: Limits, cost: Cost) -> None:
+        super().__init__(policy, limits, cost)
+        self.members: dict[int, Call] = {}  # that run, by order of admission
+        self.filling: list[Call] = []  # those of them in prefill
+        self.ends: list[tuple[int, int, Call]] = []  # (clock at which it ends, order, call); stale if the order changed
+        self.batch = self.context = 0  # of those that decode
+        self.phase = [0] * limits.block_tokens  # how many need a block when the clock is minus this, modulo the block
+        self.ahead: set[Call] = set()  # were swapped in with the block that they need for the next token
+        self.lengths: list[tuple[int, int]] = []  # with `peak`: (-left, has) of those that decode, at clock 0
+        self.chunks: list[tuple[Call, int]] = []
+        self.budget = self.moved = self.since = 0
+        self.whole = limits.prefill == "first"
+        self.grows = limits.reserve != "limit"
+        self.blocked = False  # the first in turn does not fit, or the policy waits
+        self.overtakes = type(policy).next_overtaking is not Policy.next_overtaking
+
+    def run(self, until: int | None = None) -> None:
+        policy = self.policy
+        while until is None or self.now < until:
+            self.let_in()
+            if self.timed and (due := policy.next_change(self.now, self)) is not None and due <= self.now:
+                policy.timer(self.now)
+            if self._plan():
+                self._iterate()
+            elif self.batch:
+                self._jump(until)
+            else:
+                times = [self.next_event(), policy.next_change(self.now, self) if self.calls else None]
+                later = [time for time in times if time is not None]
+                if not later or (until is not None and min(later) >= until):
+                    return
+                self.now = max(self.now, min(later))
+
+    # The plan
+    def _plan(self) -> bool:
+        """Is the next iteration one of its own kind (prefill, swapping), not the first of a stretch of decodes?"""
+        limits = self.limits
+        self.chunks, self.moved, self.blocked = [], 0, False
+        if self.whole:
+            self.budget = limits.step_tokens
+            if self.since >= limits.admit_every or not self.members:
+                self._admit()
+            if self.chunks:
+                return True
+            self._grow()
+        else:
+            preempted = self.grows and self._grow()
+            self.budget = limits.step_tokens - self.batch
+            for call in self.filling:
+                self._chunk(call)
+            if not preempted:
+                self._admit()
+        return bool(self.chunks or self.moved)
+
+    def _grow(self) -> bool:
+        preempted = False
+        if not self.grows:
+            return preempted
+        at = -self.clock % len(self.phase)
+        while (need := self.phase[at] - len(self.ahead)) > self.free:
+            self._preempt(victim(list(self.members.values()), self.limits.victim))
+            preempted = True
+        self.free -= need
+        return preempted
+
+    def _preempt(self, call: Call) -> None:
+        self.policy.stop(call.job, self.now, Stop.PREEMPTED)
+        self.leave(call)
+        self.preempted.appendleft(call)
+        self.preemptions += 1
+        call.preemptions += 1
+        if self.limits.preemption == "swap":
+            self.moved += call.held
+        else:
+            call.prefilled, call.target = 0, call.prompt + call.produced
+
+    def _chunk(self, call: Call) -> None:
+        size = call.target - call.prefilled
+        if not self.whole and size > self.budget:
+            size = self.budget
+        if size > 0:
+            self.chunks.append((call, size))
+            self.budget -= size
+
+    def _admit(self) -> None:
+        policy, most, skip = self.policy, self.limits.max_sequences, self.limits.head == "skip"
+        while self.budget > 0 and len(self.members) < most:
+            if self.preempted:
+                if not self._fits(self.preempted[0]):
+                    return
+                self._enter(self.preempted.popleft())
+                continue
+            if skip:
+                pick = policy.fitting(self.now, self)
+                if pick is None:
+                    self.blocked = self.limits.reserve == "peak"  # otherwise there is only less and less room
+                    return
+                job: Job | None = pick.job
+                policy.commit(pick, self.now)
+            else:
+                job = policy.peek(self.now, self)
+                if job is not None and not self._fits(self.calls[job.seq]):
+                    self.blocked = True
+                    return
+                job = policy.take(self.now, self)
+            if job is None:
+                self.blocked = True
+                return
+            call = self.calls[job.seq]
+            call.admitted = self.now
+            policy.charge(job, policy.layer.cost(job), self.now)
+            self._enter(call)
+
+    def _enter(self, call: Call) -> None:
+        self.orders += 1
+        call.order = self.orders
+        call.blocks = self._blocks(call)
+        self.free -= call.blocks
+        self.members[call.order] = call
+        self.moved += call.held
+        if call.prefilled == call.target:  # it was swapped out, and goes on as it was
+            self.budget -= 1
+            self._decode(call)
+            self.policy.started(call.job, self.now)
+            if self.grows and (call.prompt + call.produced - 1) % len(self.phase) == 0:
+                self.ahead.add(call)
+        else:
+            self.filling.append(call)
+            self._chunk(call)
+
+    def _blocks(self, call: Call) -> int:
+        size = self.limits.block_tokens
+        if self.grows:
+            return -(-(call.prompt + call.produced) // size)
+        return -(-(call.prompt + call.job.limit) // size)
+
+    def _fits(self, call: Call) -> bool:
+        limits = self.limits
+        if self._blocks(call) + limits.watermark > self.free:
+            return False
+        if self.whole and self.chunks and call.target - call.prefilled > self.budget:
+            return False
+        return limits.reserve != "peak" or self._peak(call) < limits.pool_tokens
+
+    def _peak(self, call: Call) -> int:
+        """`kv.peak` with lengths as of clock 0: what is there grows by as much as what is to come shrinks."""
+        clock = self.clock
+        entering = [(1 - one.job.limit - clock, one.prompt + 1 - clock) for one in (*self.filling, call)]
+        most = total = 0
+        for k, (left, has) in enumerate(sorted(self.lengths + entering), 1):
+            total += has
+            if total - k * left > most:
+                most = total - k * left
+        return most
+
+    # Starting and ending
+    def _decode(self, call: Call) -> None:
+        """It has `produced` tokens and gets another one with every tick."""
+        call.base = base = self.clock - call.produced
+        self.batch += 1
+        self.context += call.prompt + call.produced
+        heappush(self.ends, (base + call.output, call.order, call))
+        self.phase[(call.prompt - base - 1) % len(self.phase)] += 1
+        if self.limits.reserve == "peak":
+            insort(self.lengths, (1 - call.job.limit - base, call.prompt - base))
+
+    def leave(self, call: Call) -> None:
+        del self.members[call.order]
+        call.order = -1
+        if call.prefilled < call.target:
+            self.filling.remove(call)
+            self.free += call.blocks
+            return
+        base = call.base
+        call.produced = produced = self.clock - base
+        self.batch -= 1
+        self.context -= call.prompt + produced
+        self.phase[(call.prompt - base - 1) % len(self.phase)] -= 1
+        self.free += -(-(call.prompt + produced - 1) // len(self.phase)) if self.grows else call.blocks
+        if self.ahead and call in self.ahead:
+            self.ahead.remove(call)
+            self.free += 1
+        if self.limits.reserve == "peak":
+            del self.lengths[bisect_left(self.lengths, (1 - call.job.limit - base, call.prompt - base))]
+
+    def _end_decodes(self) -> None:
+        """Those whose last token was made by the tick that brought the clock here."""
+        ends, clock = self.ends, self.clock
+        while ends and ends[0][0] <= clock:
+            _, order, call = heappop(ends)
+            if call.order == order:
+                self.leave(call)
+                self.policy.stop(call.job, self.now, Stop.FINISHED)
+                self._end(call, call.ended())
+
+    # The iterations
+    def _iterate(self) -> None:
+        """One iteration with prefill or swapping in it."""
+        prefilled, decodes = sum(size for _, size in self.chunks), not (self.whole and self.chunks)
+        batch, context = (self.batch, self.context) if decodes else (0, 0)
+        self.now += self.cost.duration(prefilled, batch, context, self.moved)
+        self.iterations += 1
+        self.prefilled_tokens += prefilled
+        if decodes:
+            self.clock += 1
+            self.since += 1
+            self.context += self.batch
+            self.ahead.clear()
+        else:
+            self.since = 0
+        over: list[Call] = []
+        for call, size in self.chunks:
+            call.prefilled += size
+            if call.prefilled == call.target:
+                if call.output:
+                    call.produced += 1
+                    if call.first is None:
+                        call.first = self.now
+                    self.policy.started(call.job, self.now, 1)
+                if call.produced == call.output:
+                    over.append(call)
+                else:
+                    self._decode(call)
+        self.filling = [call for call in self.filling if call.prefilled < call.target]
+        if decodes:
+            self._end_decodes()
+        for call in over:
+            del self.members[call.order]
+            self.free += call.blocks
+            self.policy.stop(call.job, self.now, Stop.FINISHED)
+            self._end(call, call.ended())
+
+    def _jump(self, until: int | None) -> None:
+        """As many decodes as there are until something happens; the first one's blocks have been taken."""
+        ends, batch, cost = self.ends, self.batch, self.cost
+        while self.members.get(ends[0][1]) is not ends[0][2]:
+            heappop(ends)
+        n = ends[0][0] - self.clock
+        waiting = self.blocked or self.preempted or self.policy.waiting()
+        if self.whole and waiting and self.since < self.limits.admit_every:
+            n = min(n, self.limits.admit_every - self.since)
+        first, step = cost.a + cost.c * batch + cost.d * self.context, cost.d * batch
+        due = self._due(until)
+        if due is not None and due - self.now <= n * first + step * (n * (n - 1) // 2):
+            n = min(n, ticks_for(due - self.now, first, step))
+        if self.blocked and n > 1:
+            n = self._unblocks(n)
+        if self.grows:
+            n = self._afford(n)
+        self.now += n * first + step * (n * (n - 1) // 2)
+        self.clock += n
+        self.since += n
+        self.iterations += n
+        self.context += n * batch
+        self.ahead.clear()
+        self._end_decodes()
+
+    def _unblocks(self, n: int) -> int:
+        """The number of decodes, at most n, after which somebody might be admitted though nothing happens."""
+        at_peak = self.limits.reserve == "peak"
+        if at_peak:
+            job = self.policy.peek(self.now, self) if self.limits.head == "stop" else None
+            n = min(n, 1 if job is None else self._fits_after(self.calls[job.seq]))
+        if self.overtakes and n > 1:
+            overtaken = self.policy.next_overtaking(ROOMY if at_peak else self, self.clock + n)
+            if overtaken is not None:
+                n = min(n, max(overtaken - self.clock, 1))
+        return n
+
+    def _fits_after(self, call: Call) -> int:
+        """With `peak`: a number of decodes before which a call that does not fit cannot fit.
+
+        It comes earlier and earlier in the order of what is to come. Peaks after its place fall by a token with every
+        decode; the one at its own place rises, until it overtakes the one before it; those before do not change.
+        """
+        own = 1 - call.job.limit - self.clock
+        place = bisect_left(self.lengths, (own, call.prompt + 1 - self.clock))
+        total, wait, most = sum(has for _, has in self.lengths[:place]), 1, self.limits.pool_tokens - 1
+        total += call.prompt + 1 - self.clock
+        if total - (place + 1) * own > most and place:
+            wait = max(wait, own - self.lengths[place - 1][0])
+        for k, (left, has) in enumerate(self.lengths[place:], place + 2):
+            total += has
+            wait = max(wait, total - k * left - most)
+        return wait
+
+    def _due(self, until: int | None) -> int | None:
+        """The next moment that has a time, not a number of iterations."""
+        due = until
+        if self.coming and (due is None or self.coming[0].arrival < due):
+            due = self.coming[0].arrival
+        if self.leaving and (due is None or self.leaving[0][0] < due):
+            due = self.leaving[0][0]
+        if self.timed:
+            timer = self.policy.next_change(self.now, self)
+            if timer is not None and (due is None or timer < due):
+                due = timer
+        return due
+
+    def _afford(self, n: int) -> int:
+        """How many of n decodes have their blocks; takes them. The first one's are taken."""
+        phase, batch, later = self.phase, self.batch, n - 1
+        size = len(phase)
+        rounds = min(later // size, self.free // batch)
+        done, free = rounds * size, self.free - rounds * batch
+        while done < later:
+            need = phase[-(self.clock + 1 + done) % size]
+            if need > free:
+                break
+            free -= need
+            done += 1
+        self.free = free
+        return done + 1
+
+    # What policies may see
+    @property
+    def running(self) -> Sequence[Job]:
+        return [call.job for call in self.members.values()]
+
+    def fits(self, job: Job) -> bool:
+        return self._fits(self.calls[job.seq])
+
+
+def ticks_for(time: int, first: int, step: int) -> int:
+    """The least n >= 1 with n*first + step*n(n-1)/2 >= time."""
+    if time <= first:
+        return 1
+    if not step:
+        return -(-time // first)
+    doubled = 2 * first - step
+    n = max((isqrt(max(doubled * doubled + 8 * step * time, 0)) - doubled) // (2 * step), 1)
+    while n * first + step * (n * (n - 1) // 2) < time:
+        n += 1
+    while n > 1 and (n - 1) * first + step * ((n - 1) * (n - 2) // 2) >= time:
+        n -= 1
+    return n

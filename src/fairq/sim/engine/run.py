@@ -1,0 +1,207 @@
+"""One policy on one engine scenario: when each request got its first and its last token."""
+
+import hashlib
+from fractions import Fraction
+from functools import cached_property
+from math import lcm
+from typing import Any
+
+import msgspec
+
+from fairq.core.job import Flow, Generation, Job
+from fairq.core.number import to_json
+from fairq.core.policy import Layer, Need, Policy
+from fairq.measure.fairness import Interval
+from fairq.measure.latency import Summary, summary, tpot
+from fairq.measure.service import Difference, ServiceOverTime, grid_for
+from fairq.policies import make
+from fairq.sim.collector import collector_paused
+from fairq.sim.draw import draws
+from fairq.sim.engine.batch import Batch
+from fairq.sim.engine.call import Call
+from fairq.sim.engine.jumping import Jumping
+from fairq.sim.engine.scenario import SECOND, EngineScenario
+from fairq.sim.engine.stepping import Stepping
+from fairq.sim.scenario import Run
+from fairq.sim.trace import Trace
+
+PROVIDES = frozenset({Need.SIZE, Need.TOKENS, Need.PREFIX, Need.DEADLINE, Need.RANDOM})
+ENGINES: dict[str, type[Batch]] = {"jump": Jumping, "step": Stepping}
+OUTPUT = 2  # cost of an output token in input tokens, as in the VTC paper
+
+
+def cost_of(job: Job) -> int:
+    """For policies that are charged once, at admission: the answer at its limit, unless there is an estimate."""
+    assert isinstance(job, Generation)
+    return job.prompt + OUTPUT * (job.limit if job.estimate is None else job.estimate)
+
+
+def bind(policy: Policy, engine: Batch, weights: dict[str, Fraction], seed: int) -> None:
+    """Tells a policy of its engine and of the clients. Counters are whole: in parts of 1/(lcm of the numerators)."""
+    parts = lcm(*(weight.numerator for weight in weights.values()))
+    layer = Layer(
+        name="engine",
+        # Of the policies that preempt, priority alone means something where only memory makes anybody stop.
+        provides=PROVIDES | {Need.PREEMPTION} if policy.name == "priority" else PROVIDES,
+        cost=cost_of,
+        normalize=lambda amount, above, below: amount * below * parts // above,
+        tag=lambda tag: to_json(Fraction(tag) / parts),
+        random=draws(seed),
+        clock=engine.service_clock,
+    )
+    policy.bind(layer)
+    for flow, weight in weights.items():
+        policy.flow_changed(Flow(id=flow, weight=weight), 0)
+
+
+class EngineRun(Run):
+    """calls     every request, in order of arrival
+    engine    as it stands at the end
+    """
+
+    def __init__(self, scenario: EngineScenario, policy: str, record: str | None = None) -> None:
+        if record is not None:
+            raise ValueError(f"record = {record!r}: an engine's run has no trace of steps")
+        self.scenario, self.spec = scenario, policy
+        with collector_paused():
+            self.calls = scenario.calls()
+            given = scenario.weights()
+            flows = dict.fromkeys(call.job.flow for call in self.calls)
+            self._weights = {flow: given.get(flow, Fraction(1)) for flow in flows}
+            made = make(policy)
+            self.policy, self.params = made.name, made.parameters()
+            self.engine = ENGINES[scenario.engine](made, scenario.limits(), scenario.cost_model())
+            bind(made, self.engine, self._weights, scenario.seed)
+            self.engine.add(self.calls)
+            self.engine.run()
+        self.counters: dict[str, Any] = dict(made.show().get("counters", {}))
+
+    def weights(self) -> dict[str, Fraction]:
+        return self._weights
+
+    # What came out
+    @cached_property
+    def makespan(self) -> int:
+        """When the last request left, ns."""
+        return max((call.finish or 0 for call in self.calls), default=0)
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of every first-token and finish time, how each request ended, all counters and iterations."""
+        times = [(call.first, call.finish, call.produced, call.reason) for call in self.calls]
+        told = (times, sorted(self.counters.items()), self.engine.iterations, self.engine.clock)
+        return hashlib.blake2b(msgspec.json.encode(told), digest_size=16).hexdigest()
+
+    @cached_property
+    def service(self) -> ServiceOverTime:
+        """Service of each client over time, spread as the paper's tables do."""
+        served = ServiceOverTime(grid_for(self.calls[-1].arrival / SECOND if self.calls else 0))
+        for call in self.calls:
+            if call.finish is not None and call.reason not in ("error", "refused"):
+                first = None if call.first is None else call.first / SECOND
+                served.add(
+                    *(call.job.flow, call.arrival / SECOND, first, call.finish / SECOND),
+                    *(call.prompt if call.admitted is not None else 0, call.produced),
+                )
+        return served
+
+    @cached_property
+    def difference(self) -> Difference | None:
+        return self.service.difference()
+
+    @cached_property
+    def throughput(self) -> float:
+        """Tokens of prompts and answers per second, of requests that were served."""
+        tokens = sum(call.prompt + call.produced for call in self.calls if call.first is not None)
+        return tokens * SECOND / self.makespan if self.makespan else 0.0
+
+    def clients(self) -> dict[str, dict[str, Any]]:
+        by_client: dict[str, list[Call]] = {flow: [] for flow in sorted(self._weights)}
+        for call in self.calls:
+            by_client[call.job.flow].append(call)
+        return {client: _figures(calls) for client, calls in by_client.items()}
+
+    def measured(self) -> dict[str, Any]:
+        told, difference = _figures(self.calls), self.difference
+        row: dict[str, Any] = {
+            "served": told["served"],
+            "ttft mean": told["ttft"] and told["ttft"]["mean"],
+            "ttft p99": told["ttft"] and told["ttft"]["p99"],
+            "tpot mean": told["tpot"] and told["tpot"]["mean"],
+            "response mean": told["response"] and told["response"]["mean"],
+            "throughput": self.throughput,
+            "makespan": self.makespan / SECOND,
+        }
+        for name in ("max", "mean", "variance"):
+            row[f"service difference {name}"] = difference and getattr(difference, name)
+        return row | {"iterations": self.engine.iterations, "preemptions": self.engine.preemptions}
+
+    def as_json(self) -> dict[str, Any]:
+        difference = self.difference
+        return {
+            "policy": self.policy,
+            "params": {name: str(v) if isinstance(v, Fraction) else v for name, v in self.params.items()},
+            "engine": self.scenario.engine,
+            "clients": self.clients(),
+            "service_difference": difference
+            and {name: getattr(difference, name) for name in ("max", "mean", "variance", "accumulated")},
+            "throughput": self.throughput,
+            "makespan": self.makespan / SECOND,
+            "iterations": self.engine.iterations,
+            "preemptions": self.engine.preemptions,
+            "cache_hit_ratio": None,
+            "bounds": [],
+            "counters": self.counters,
+            "digest": self.digest,
+        }
+
+    def jobs(self) -> list[dict[str, Any]]:
+        """Nanoseconds."""
+        return [
+            {
+                "id": call.job.id,
+                "client": call.job.flow,
+                "arrival": call.arrival,
+                "admitted": call.admitted,
+                "first_token": call.first,
+                "finish": call.finish,
+                "input_tokens": call.prompt,
+                "output_tokens": call.produced,
+                "reason": call.reason,
+                "preemptions": call.preemptions,
+            }
+            for call in self.calls
+        ]
+
+    def fairness(self) -> list[Interval]:
+        return []
+
+    def trace(self) -> Trace:
+        raise ValueError("an engine's run has no trace of steps")
+
+
+def _figures(calls: list[Call]) -> dict[str, Any]:
+    """Seconds and tokens of these requests."""
+    served = [call for call in calls if call.first is not None and call.finish is not None]
+    inputs, outputs = sum(call.prompt for call in served), sum(call.produced for call in served)
+    gaps = [tpot(call.first or 0, call.finish or 0, call.produced) for call in served]
+    reasons: dict[str, int] = {}
+    for call in calls:
+        reasons[call.reason] = reasons.get(call.reason, 0) + 1
+    return {
+        "requests": len(calls),
+        "served": len(served),
+        "reasons": reasons,
+        "input_tokens": inputs,
+        "output_tokens": outputs,
+        "service": inputs + OUTPUT * outputs,
+        "ttft": _seconds(summary((call.first or 0) - call.arrival for call in served)),
+        "tpot": _seconds(summary(gap for gap in gaps if gap is not None)),
+        "response": _seconds(summary((call.finish or 0) - call.arrival for call in served)),
+    }
+
+
+def _seconds(told: Summary | None) -> dict[str, float] | None:
+    if told is None:
+        return None
+    return {name: getattr(told, name) / SECOND for name in ("mean", "p50", "p90", "p99", "max")}
