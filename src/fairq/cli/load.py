@@ -96,7 +96,7 @@ def load(
     Example: fairq load data/vtc_real_trace.csv --target http://127.0.0.1:8080 --speed 10 --keys keys.csv
 
     Exit status: 0 measured; 1 not one request was completed; 2 bad input, or nobody at the target; 130
-    interrupted (what was measured until then is printed).
+    or 143 ended by Ctrl-C or SIGTERM (what was measured until then is printed).
     """
     from fairq.load.plan import Identity, read_keys  # what sends is not loaded for `fairq --help`
     from fairq.load.session import Session, Settings
@@ -124,7 +124,7 @@ def load(
     session = Session(settings)
     if csv_file:
         _check_writable(csv_file)
-    _run(session)
+    ended_by = _run(session)
     report = session.report()
     if csv_file:
         _write_csv(csv_file, session.results)
@@ -134,8 +134,8 @@ def load(
         from fairq.cli.load_report import show
 
         show(report)
-    if report.interrupted:
-        raise typer.Exit(130)
+    if ended_by is not None:
+        raise typer.Exit(128 + ended_by)
     if not report.total.outcomes.get("completed"):
         raise typer.Exit(1)
 
@@ -183,17 +183,23 @@ def _check_writable(path: Path) -> None:
         raise ConfigError("--csv", str(path), f"cannot be written: {error.strerror}") from None
 
 
-def _run(session: Session) -> None:
-    """Send everything, with a progress bar where someone watches. The first Ctrl-C ends the run in good order."""
+def _run(session: Session) -> int | None:
+    """Send everything, with a progress bar where someone watches. The signal that ended it early, in good order."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from fairq.engines.process import new_event_loop
 
+    ended_by: list[int] = []
+
+    def stop(number: int) -> None:
+        ended_by.append(number)
+        session.stop()
+
     async def until_done() -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, session.stop)
+            loop.add_signal_handler(number, stop, number)
         await session.run(lambda result: progress.advance(task), progress.start)
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
@@ -204,6 +210,7 @@ def _run(session: Session) -> None:
             runner.run(until_done())
     finally:
         progress.stop()
+    return ended_by[0] if ended_by else None
 
 
 def _write_csv(path: Path, results: list[Result]) -> None:

@@ -167,7 +167,7 @@ class Serving:
             complain("draining; a second signal ends it at once")
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(number, os._exit, 130)
+                loop.add_signal_handler(number, os._exit, 128 + number)
             await gateway.drain()
             await control.close()
             if console is not None:
