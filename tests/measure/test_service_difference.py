@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fairq.measure.service import Grid, ServiceOverTime, slowdown
+from fairq.measure.service import Grid, ServiceOverTime, grid_for, slowdown
 from fairq.traces import Trace
 
 DATA = Path(__file__).parents[2] / "data" / "vtc"
@@ -79,6 +79,12 @@ def test_a_steady_client_is_served_at_the_rate_that_it_gets() -> None:
     assert found is not None
     assert found.series == [0, 10, 10, 0, 0, 0, 0, 0, 0]
     assert found.accumulated == pytest.approx(9000)
+
+
+def test_the_papers_grid_fits_its_own_suites_and_is_stretched_for_others() -> None:
+    assert grid_for(600) == grid_for(359.9) == Grid()
+    assert grid_for(1200) == Grid(horizon=1200, window=120, warm_up=60)
+    assert grid_for(60) == Grid(horizon=60, window=6, warm_up=3)
 
 
 def test_nobody_served_is_no_difference() -> None:

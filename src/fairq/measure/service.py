@@ -43,8 +43,10 @@ class Grid(Struct, frozen=True):
 
 
 def grid_for(last_arrival: float) -> Grid:
-    """The paper's grid, stretched or shrunk to a run whose last request arrives at another time than 600 s."""
-    share = last_arrival / 600 if last_arrival > 0 else 1.0
+    """The paper's grid, which goes to 600 s, for a run whose arrivals take five to ten minutes, as those of its tables
+    do; for a longer or shorter run the same grid, stretched or shrunk to its last arrival (s).
+    """
+    share = 1.0 if 300 <= last_arrival <= 600 or last_arrival <= 0 else last_arrival / 600
     return Grid(horizon=600 * share, window=60 * share, warm_up=30 * share)
 
 
