@@ -23,7 +23,7 @@ Examples:
 def policies(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="All there is to say about this one.")] = None,
     layer: Annotated[
-        str | None, typer.Option(help="Only those that run there: cpu, link, router, cluster, gateway.")
+        str | None, typer.Option(help="Only those that run there: cpu, link, router, cluster, engine, gateway.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -80,5 +80,4 @@ def _print_one(one: Entry) -> None:
         for param in one.params:
             table.add_row(param.name, escape(str(param.default)), escape(bounds(param)))
         console.print(table)
-    if one.example:
-        console.print(f"\nTry it:  {escape(one.example)}", soft_wrap=True)
+    console.print(f"\nTry it:  {escape(one.example)}", soft_wrap=True)

@@ -12,15 +12,16 @@ from fairq.core.errors import UnknownName
 from fairq.core.param import Param
 from fairq.core.policy import Need, Policy, Unit
 from fairq.policies import ALIASES, POLICIES
+from fairq.sim.scenario import LAYERS
 
 GATEWAY = frozenset({Need.SIZE})
 """What a gateway knows: an estimate of a request's cost."""
 
-RUNS = ("cpu", "link", "router", "cluster")
 TRIES = {
     "cpu": "fairq sim cpu --task A:0:7 --task B:1:4 --task C:2:1 --task D:4:3 --policy {policy}",
     "link": "fairq sim link --packet A:0:8:count=3 --packet B:0:2:count=7 --policy {policy}",
     "router": "fairq sim router --tenant A:cost=8,count=3 --tenant B:cost=2,count=7 --policy {policy}",
+    "engine": "fairq sim engine --request A:0:256:64:count=9 --request B:0:64:16:count=9 --policy {policy}",
     "cluster": "fairq sim cluster --capacity cpu=9,mem=18 --user A:cpu=1,mem=4 --user B:cpu=3,mem=1 --policy {policy}",
 }
 RECURRING = "fairq sim cpu --periodic T1:5:2 --periodic T2:7:4 --policy {policy}"
@@ -36,7 +37,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     needs             what a layer must provide; layers: those which do, its own first
     keeps_order       are the jobs of one flow served in order of arrival?
     text              all that is written about it
-    example           a command that tries it; None where this version has no simulator for it
+    example           a command that tries it
     """
 
     name: str
@@ -51,7 +52,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     keeps_order: bool
     params: list[Param]
     text: str
-    example: str | None
+    example: str
 
 
 def entry(name: str) -> Entry:
@@ -67,7 +68,7 @@ def entry(name: str) -> Entry:
     promises = next(" ".join(one.split()) for one in paragraphs if one.startswith(UNIT))
     fairness, _, guarantees = promises.removeprefix(UNIT).partition(". ")
     layers = where(policy)
-    example = RECURRING if Need.DEADLINE in policy.needs else TRIES.get(layers[0]) if layers else None
+    example = RECURRING if Need.DEADLINE in policy.needs else TRIES[layers[0]]
     return Entry(
         name=name,
         aliases=[alias for alias, meant in ALIASES.items() if meant == name],
@@ -81,21 +82,21 @@ def entry(name: str) -> Entry:
         keeps_order=policy.keeps_order,
         params=list(policy.params),
         text=text,
-        example=example and example.format(policy=name),
+        example=example.format(policy=name),
     )
 
 
 def entries(layer: str | None = None) -> list[Entry]:
     """All of them, or those that run on one layer, in the order of the registry. Raises UnknownName."""
-    if layer not in (None, *RUNS, "gateway"):
-        raise UnknownName("--layer", str(layer), (*RUNS, "gateway"))
+    if layer not in (None, *LAYERS, "gateway"):
+        raise UnknownName("--layer", str(layer), (*LAYERS, "gateway"))
     found = [entry(name) for name in POLICIES]
     return found if layer is None else [one for one in found if layer in one.layers]
 
 
 def where(policy: type[Policy]) -> list[str]:
     """The layers that can give it what it needs, the one it is made for first."""
-    provided = {layer: import_module(f"fairq.sim.{layer}.run").PROVIDES for layer in RUNS} | {"gateway": GATEWAY}
+    provided = {layer: import_module(f"fairq.sim.{layer}.run").PROVIDES for layer in LAYERS} | {"gateway": GATEWAY}
     found = [layer for layer, provides in provided.items() if policy.needs <= provides]
     of_flows = policy.keeps_order and policy.unit is not Unit.ORDER and not issubclass(policy, ClientPolicy)
     return sorted(found, key=lambda layer: layer != "router") if of_flows else found
