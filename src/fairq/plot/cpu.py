@@ -18,7 +18,7 @@ from fairq.sim.cpu.run import CpuRun
 from fairq.sim.cpu.scenario import CpuScenario
 
 MOST_ROWS = 24
-MOST_SLICES = 140  # in a picture; what comes later is left out, and said to be
+MOST_SLICES = 100  # in a picture; what comes later is left out, and said to be
 WAIT: dict[str, Any] = {"facecolor": PALE, "edgecolor": SOFT, "linewidth": 0.4}
 BLOCKED: dict[str, Any] = {"facecolor": "white", "edgecolor": ALARM, "linewidth": 0.6, "hatch": "xxxxx"}
 LOST: dict[str, Any] = {"facecolor": "white", "edgecolor": SOFT, "linewidth": 0.0, "hatch": "////"}
@@ -97,10 +97,11 @@ def gantt(axes: Axes, run: CpuRun, tasks: list[str], found: dict[str, Look], unt
         if inside:
             axes.broken_barh(inside, (y - height / 2, height), **style)
 
+    ran: dict[str, list[Span]] = {}
     for cpu, line in enumerate(run.timelines):
         for task, start, end, state in line:
             if state == "run" and task in row:
-                bars([(start, end)], row[task], 0.62, **found[task].bar)
+                ran.setdefault(task, []).append((start, end))
                 if len(run.timelines) > 1 and start < until:
                     axes.text(
                         (start + min(end, until)) / 2, row[task], str(cpu), ha="center", va="center", fontsize=7,
@@ -114,8 +115,8 @@ def gantt(axes: Axes, run: CpuRun, tasks: list[str], found: dict[str, Look], unt
         y = row.get(live.source.id)
         if y is None or live.release >= until:
             continue
-        bars(waiting, y, 0.2, **WAIT)
-        if waiting:
+        if waiting:  # under the bars of its service, so that few shapes say it
+            bars(joined([*waiting, *((start, end) for start, end, _ in pieces(live, run))]), y, 0.2, **WAIT)
             told["wait"] = Patch(label="ready, does not run", **WAIT)
         for start, end, sleeps in away(live, run):
             if sleeps:
@@ -130,7 +131,20 @@ def gantt(axes: Axes, run: CpuRun, tasks: list[str], found: dict[str, Look], unt
                 axes.text(held.start, y - 0.4, f" {held.resource} ", fontsize=7, va="center", ha="right")
                 told["lock"] = Line2D([], [], color=INK, linewidth=2.2, label="holds the lock named before it")
         told |= moments(axes, live, y, until)
+    for task, spans in ran.items():
+        bars(spans, row[task], 0.62, **found[task].bar)
     return told
+
+
+def joined(spans: Sequence[Span]) -> list[Span]:
+    """Those that touch as one."""
+    found: list[Span] = []
+    for start, end in sorted(spans):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((start, end))
+    return found
 
 
 def moments(axes: Axes, live: Live, y: float, until: int) -> dict[str, Any]:

@@ -69,6 +69,7 @@ def packets(
         parts.append(f"first {until:g} of {end(run):g}")
     caption(axes, run.spec, "  ·  ".join(parts))
     over: dict[str, Number] = {}
+    bars: dict[tuple[str, float], list[tuple[float, float]]] = {}
     tags = reasons(run) if len(run.departures) <= MOST_TAGS else {}
     for job, start, finish in run.departures:
         if job.flow not in row:
@@ -78,19 +79,21 @@ def packets(
         if begin >= until:
             continue
         y, thick = row[job.flow], 0.3 if start is None else 0.56
-        axes.broken_barh([(float(begin), float(stop - begin))], (y - thick / 2, thick), **found[job.flow].bar)
+        bars.setdefault((job.flow, thick), []).append((float(begin), float(stop - begin)))
         if job.id in tags and until > 0 and float(stop - begin) / until > 0.004 + 0.0075 * len(tags[job.id]):
             axes.text(
                 float(begin + stop) / 2, y, tags[job.id], fontsize=6.5, ha="center", va="center",
                 bbox={"boxstyle": "round,pad=0.12", "facecolor": "white", "edgecolor": "none"},
             )  # fmt: skip
-    if run.policy != "gps":
-        for job, _, finish in fluid.departures:
-            if job.flow in row and (at := float(fluid.time(finish))) <= until:
-                axes.plot([at], [row[job.flow] + 0.36], markersize=3.6, clip_on=False, zorder=4, **FLUID)
-    for job in run.scenario.jobs:
-        if job.flow in row and job.arrival < until:
-            axes.plot([job.arrival], [row[job.flow] - 0.42], marker=7, markersize=3.5, color=SOFT, clip_on=False)
+    for (flow, thick), spans in bars.items():
+        axes.broken_barh(spans, (row[flow] - thick / 2, thick), **found[flow].bar)
+    for flow, y in row.items():
+        if run.policy != "gps":
+            ends = [float(fluid.time(finish)) for job, _, finish in fluid.departures if job.flow == flow]
+            marks = [at for at in ends if at <= until]
+            axes.plot(marks, [y + 0.36] * len(marks), markersize=3.6, clip_on=False, zorder=4, **FLUID)
+        came = sorted({job.arrival for job in run.scenario.jobs if job.flow == flow and job.arrival < until})
+        axes.plot(came, [y - 0.42] * len(came), marker=7, markersize=3.5, color=SOFT, linestyle="", clip_on=False)
 
 
 def reasons(run: LinkRun) -> dict[str, str]:

@@ -53,16 +53,19 @@ def dispatches(
     rows(axes, tenants)
     row = {tenant: index for index, tenant in enumerate(tenants)}
     caption(axes, run.spec, "" if len(steps) <= MOST_DISPATCHES else f"first {MOST_DISPATCHES} of {len(steps)}")
+    bars: dict[str, list[tuple[float, float]]] = {}
     for step in steps[:MOST_DISPATCHES]:
         if step["tenant"] not in row:
             continue
         at, y = step["time"], row[step["tenant"]]
-        axes.broken_barh([(at + 0.06, 0.88)], (y - 0.3, 0.6), **found[step["tenant"]].bar)
+        bars.setdefault(step["tenant"], []).append((at + 0.06, 0.88))
         if len(steps) <= MOST_COSTS:
             axes.text(
                 at + 0.5, y, str(step["cost"]), fontsize=7, ha="center", va="center", color=INK,
                 bbox={"boxstyle": "round,pad=0.12", "facecolor": "white", "edgecolor": "none"},
             )  # fmt: skip
+    for name, spans in bars.items():
+        axes.broken_barh(spans, (row[name] - 0.3, 0.6), **found[name].bar)
     for tenant in run.scenario.tenants:
         for batch in tenant.joins():
             if tenant.id in row and batch.join < until:

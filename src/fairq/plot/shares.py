@@ -11,7 +11,7 @@ from fairq.plot.style import INK, SOFT, Look, end_labels, whole
 
 MOST_FLOWS = 8
 MOST_INTERVALS = 12
-MOST_POINTS = 300  # of a line
+MOST_POINTS = 150  # of a line
 
 Point = tuple[float, float]
 

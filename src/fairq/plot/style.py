@@ -71,7 +71,7 @@ class Panel(NamedTuple):
     """Inches: how high it is, and how much room there is above it."""
 
     height: float
-    above: float = 0.46
+    above: float = 0.54
 
 
 def sheet(title: str, panels: Sequence[Panel], names: Iterable[str], keys: int) -> tuple[Figure, list[Axes]]:
@@ -80,7 +80,7 @@ def sheet(title: str, panels: Sequence[Panel], names: Iterable[str], keys: int) 
     names  of the rows, which stand to the left; keys: how many entries the legend will have
     """
     left = min(max(0.8, 0.3 + 0.075 * max(map(len, names), default=0)), 1.7)
-    top, bottom = 0.3 if title else 0.0, 0.5 + 0.22 * -(-keys // COLUMNS)
+    top, bottom = 0.16 if title else 0.0, 0.5 + 0.22 * -(-keys // COLUMNS)
     height = top + sum(panel.height + panel.above for panel in panels) + bottom
     figure = Figure(figsize=(WIDTH, height))
     if title:
