@@ -21,7 +21,7 @@ MOST_ROWS = 24
 MOST_SLICES = 100  # in a picture; what comes later is left out, and said to be
 WAIT: dict[str, Any] = {"facecolor": PALE, "edgecolor": SOFT, "linewidth": 0.4}
 BLOCKED: dict[str, Any] = {"facecolor": "white", "edgecolor": ALARM, "linewidth": 0.6, "hatch": "xxxxx"}
-LOST: dict[str, Any] = {"facecolor": "white", "edgecolor": SOFT, "linewidth": 0.0, "hatch": "////"}
+LOST: dict[str, Any] = {"facecolor": "#efefef", "edgecolor": SOFT, "linewidth": 0.0, "hatch": "////"}
 
 
 class Held(NamedTuple):
@@ -36,7 +36,8 @@ def draw(scenario: CpuScenario, runs: Sequence[CpuRun]) -> Figure:
     until = min(max(seen(run) for run in runs), max(run.end for run in runs))
     proportional = [run for run in runs if POLICIES[run.policy].unit is Unit.NORMALIZED]
     due = any(task.deadline or task.period for task in scenario.tasks)
-    chart = (0.38 if due else 0.27) * len(tasks) + 0.15
+    locks = any(task.locks for task in scenario.tasks)
+    chart = (0.5 if locks else 0.38 if due else 0.27) * len(tasks) + 0.15
     parts = [Panel(chart), Panel(0.3, 0.1)]
     shown = [panel for run in runs for panel in (*parts, *([Panel(1.3, 0.5)] if run in proportional else []))]
     figure, panels = sheet(scenario.title, shown, tasks, keys=8)
@@ -125,15 +126,30 @@ def gantt(axes: Axes, run: CpuRun, tasks: list[str], found: dict[str, Look], unt
             else:
                 bars([(start, end)], y, 0.3, **BLOCKED)
                 told["blocked"] = Patch(label="waits for a lock", **BLOCKED)
-        for held in holds(live, run):
-            if held.start < until:
-                axes.plot([held.start, min(held.end, until)], [y - 0.4] * 2, color=INK, linewidth=2.2)
-                axes.text(held.start, y - 0.4, f" {held.resource} ", fontsize=7, va="center", ha="right")
-                told["lock"] = Line2D([], [], color=INK, linewidth=2.2, label="holds the lock named before it")
+        if locks := [held for held in holds(live, run) if held.start < until]:
+            lines(axes, locks, y, until)
+            told["lock"] = Line2D([], [], color=INK, linewidth=2.2, label="holds the locks named before it")
         told |= moments(axes, live, y, until)
     for task, spans in ran.items():
         bars(spans, row[task], 0.62, **found[task].bar)
     return told
+
+
+def lines(axes: Axes, locks: Sequence[Held], y: float, until: int) -> None:
+    """Locks that are held at the same time, one above the other; named where they begin."""
+    starts: dict[int, list[tuple[str, float]]] = {}
+    lanes: list[int] = []  # when each lane is free again
+    step = min(0.14, 0.36 / len(locks))
+    for held in sorted(locks, key=lambda one: (one.start, -one.end)):
+        lane = next((index for index, over in enumerate(lanes) if over < held.start), len(lanes))
+        lanes[lane : lane + 1] = [held.end]
+        at = y - 0.38 - step * lane
+        axes.plot([held.start, min(held.end, until)], [at, at], color=INK, linewidth=1.8, solid_capstyle="butt")
+        starts.setdefault(held.start, []).append((held.resource, at))
+    for start, named in starts.items():
+        names, heights = zip(*named, strict=True)
+        middle = sum(heights) / len(heights)
+        axes.text(start, middle, f"{', '.join(names)} ", fontsize=7, va="center", ha="right")
 
 
 def joined(spans: Sequence[Span]) -> list[Span]:
@@ -176,7 +192,7 @@ def ready(axes: Axes, run: CpuRun, until: int) -> None:
         counts.append(count)
     axes.fill_between(times, counts, step="post", color=PALE)
     axes.step(times, counts, where="post", color=SOFT, linewidth=1)
-    axes.set_ylim(0, max(counts) + 0.6)
+    axes.set_ylim(0, max(*counts, 1) + 0.6)
     axes.set_ylabel("queue", fontsize=7.5, rotation=0, ha="right", va="center")
     whole(axes, "y")
     axes.tick_params(axis="y", labelsize=7)

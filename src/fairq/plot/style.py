@@ -102,7 +102,7 @@ def caption(axes: Axes, left: str, right: str = "") -> None:
 
 def rows(axes: Axes, names: Sequence[str]) -> None:
     """A row for each name, from the top."""
-    axes.set_ylim(len(names) - 0.5, -0.62)
+    axes.set_ylim(len(names) - 0.5, -0.78)
     axes.set_yticks(range(len(names)), [name if len(name) <= 16 else name[:15] + "…" for name in names])
     axes.tick_params(axis="y", length=0)
     axes.set_axisbelow(True)
