@@ -1,0 +1,51 @@
+import { useRef, useState } from "preact/hooks";
+import { t } from "../i18n";
+import { pack, LONGEST } from "./address";
+import { csv, saved, svgOf, pngOf } from "./exports";
+import { answer, openYaml, scenario, scenarioId } from "./session";
+
+/** Links and files: everything that leaves the page or comes into it. */
+export function Files() {
+  const [told, setTold] = useState("");
+  const input = useRef<HTMLInputElement>(null);
+  const menu = useRef<HTMLDetailsElement>(null);
+  const say = (text: string) => {
+    setTold(text);
+    setTimeout(() => setTold(""), 2500);
+  };
+  const copy = async () => {
+    if (!scenarioId.value && pack(scenario.value).length > LONGEST) return say(t("tooLongForLink"));
+    try {
+      await navigator.clipboard.writeText(location.href);
+      say(t("copied"));
+    } catch {
+      say(t("copyFailed"));
+    }
+  };
+  const act = (what: () => unknown) => () => {
+    menu.current?.removeAttribute("open");
+    void what();
+  };
+  const found = answer.value;
+  return (
+    <div class="files">
+      <button type="button" class="plain" onClick={copy}>{t("copyLink")}</button>
+      <details ref={menu} class="menu">
+        <summary>{t("files")}</summary>
+        <div class="menu-box">
+          <button type="button" onClick={act(() => input.current?.click())}>{t("openFile")}</button>
+          <button type="button" disabled={!found} onClick={act(() => found && saved("scenario.yaml", found.yaml, "application/yaml"))}>{t("saveFile")}</button>
+          <button type="button" disabled={!found} onClick={act(() => found && saved("fairq.csv", csv(found), "text/csv"))}>{t("saveCsv")}</button>
+          <button type="button" disabled={!found} onClick={act(() => saved("fairq.svg", svgOf(), "image/svg+xml"))}>{t("saveSvg")}</button>
+          <button type="button" disabled={!found} onClick={act(async () => saved("fairq.png", await pngOf(), "image/png"))}>{t("savePng")}</button>
+        </div>
+      </details>
+      <input ref={input} type="file" accept=".yaml,.yml" class="hidden" tabIndex={-1} aria-label={t("openFile")} onChange={async (event) => {
+        const file = event.currentTarget.files?.[0];
+        event.currentTarget.value = "";
+        if (file) await openYaml(await file.text());
+      }} />
+      <span role="status" class="told">{told}</span>
+    </div>
+  );
+}

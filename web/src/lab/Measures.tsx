@@ -1,0 +1,158 @@
+// What came of it. Values appear when the clock has reached them.
+import type { Answer, RunView } from "../api.types";
+import { list, t } from "../i18n";
+import { num, show } from "../numbers";
+import { lang } from "../settings";
+import { Dot } from "./colours";
+import { indexOf } from "./Keeps";
+import { entities } from "./marks";
+
+interface Props {
+  answer: Answer;
+  run: RunView;
+  place: number;
+}
+
+const say = (value: unknown) => show(value, lang.value, 2);
+
+export function Measures(props: Props) {
+  switch (props.answer.layer) {
+    case "cpu":
+      return (props.run.result["jobs"] ? <Periodic {...props} /> : <Cpu {...props} />);
+    case "router":
+      return <Router {...props} />;
+    case "link":
+      return <Link {...props} />;
+    default:
+      return <Cluster {...props} />;
+  }
+}
+
+function Cpu({ answer, run, place }: Props) {
+  const at = num(run.steps[place]?.time ?? 0);
+  const tasks = (run.result["tasks"] as Record<string, any>[]).slice(0, 24);
+  const names = entities(answer);
+  const all = tasks.every((task) => task["completion"] !== null && task["completion"] <= at) && at > 0;
+  const keys = ["completion", "turnaround", "waiting", "response"] as const;
+  const lock = run.result["deadlock"] as Record<string, any> | undefined;
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={t("metrics")}>
+      <table class="measures">
+        <caption>{t("metrics")} {!all && <span class="quiet">{t("metricsLater")}</span>}</caption>
+        <thead><tr><th scope="col">{t("task")}</th>{keys.map((key) => <th key={key} scope="col">{t(key)}</th>)}</tr></thead>
+        <tbody>
+          {tasks.map((task) => {
+            const seen = task["completion"] !== null && task["completion"] <= at;
+            return (
+              <tr key={task["id"]} data-task={task["id"]}>
+                <th scope="row"><Dot index={indexOf(names, task["id"])} />{task["id"]}</th>
+                {keys.map((key) => <td key={key}>{seen ? say(task[key]) : "–"}</td>)}
+              </tr>
+            );
+          })}
+        </tbody>
+        <tfoot>
+          <tr data-task="mean"><th scope="row">{t("mean")}</th><td /><td>{all ? say(run.result["mean"].turnaround) : "–"}</td><td>{all ? say(run.result["mean"].waiting) : "–"}</td><td>{all ? say(run.result["mean"].response) : "–"}</td></tr>
+        </tfoot>
+      </table>
+      {lock && lock["time"] <= at && <p class="alert">{t("deadlockAt", { time: lock["time"], names: list(lock["cycle"].map((each: Record<string, string>) => each["task"])) })}</p>}
+    </div>
+  );
+}
+
+function Periodic({ answer, run, place }: Props) {
+  const at = num(run.steps[place]?.time ?? 0);
+  const jobs = run.result["jobs"] as Record<string, any>[];
+  return (
+    <table class="measures">
+      <caption>{t("metrics")}</caption>
+      <thead><tr><th scope="col">{t("task")}</th><th scope="col">{t("jobs")}</th><th scope="col">{t("misses")}</th><th scope="col">{t("worst")}</th></tr></thead>
+      <tbody>
+        {entities(answer).map((name, index) => {
+          const own = jobs.filter((job) => job["task"] === name);
+          const over = own.filter((job) => job["completion"] !== null && job["completion"] <= at);
+          const missed = own.filter((job) => job["missed"] && job["deadline"] <= at).length;
+          return (
+            <tr key={name} data-task={name}>
+              <th scope="row"><Dot index={index} />{name}</th><td>{over.length}</td>
+              <td class={missed ? "bad" : ""}>{missed}</td><td>{over.length ? say(Math.max(...over.map((job) => job["response"]))) : "–"}</td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}
+
+function Router({ answer, run, place }: Props) {
+  const names = entities(answer);
+  const seen = run.steps.slice(0, place + 1).filter((step) => step.kind === "dispatch");
+  const step = run.steps[place];
+  const fairness = (step?.what["fairness"] ?? null) as { since: number; service: Record<string, string>; jain: number | null } | null;
+  const before = run.steps[place - 1]?.what["fairness"] as { since: number } | undefined;
+  const most = Math.max(1e-9, ...run.steps.flatMap((each) => Object.values((each.what["fairness"]?.service ?? {}) as Record<string, string>).map(num)));
+  const drained = step && place === run.steps.length - 1;
+  return (
+    <div class="measures">
+      <h4>{t("order")}</h4>
+      <p class="sequence" data-order={seen.map((each) => each.what["tenant"]).join("")}>
+        {seen.slice(-48).map((each, index) => <span key={index} class={`letter tone-${indexOf(names, each.what["tenant"]) % 6}`}>{each.what["tenant"]}</span>)}
+        {!seen.length && <span class="quiet">{t("notYet")}</span>}
+      </p>
+      <h4>{t("served")}</h4>
+      {fairness ? (
+        <div class="bars" data-jain={fairness.jain ?? ""}>
+          {Object.entries(fairness.service).map(([name, service]) => (
+            <div key={name} class="bar-row" data-served={name}>
+              <span class="bar-name"><Dot index={indexOf(names, name)} />{name}</span>
+              <span class="bar-box"><span class={`bar tone-${indexOf(names, name) % 6}`} style={{ width: `${(100 * num(service)) / most}%` }} /></span>
+              <output>{say(service)}</output>
+            </div>
+          ))}
+          <p class="scalar"><span>{t("jain")}</span><output>{fairness.jain === null ? "–" : show(fairness.jain, lang.value, 3)}</output></p>
+          <p class="quiet">{before && before.since !== fairness.since ? t("baseline", { since: fairness.since }) : t("servedCaption", { names: list(Object.keys(fairness.service)), since: fairness.since })}</p>
+          {drained && <p class="quiet">{t("drained")}</p>}
+        </div>
+      ) : (
+        <p class="quiet">{t("notYet")}</p>
+      )}
+    </div>
+  );
+}
+
+function Link({ answer, run, place }: Props) {
+  const at = num(run.steps[place]?.time ?? 0);
+  const gone = (run.result["departures"] as Record<string, any>[]).filter((each) => num(each["finish"]) <= at);
+  return (
+    <table class="measures">
+      <caption>{t("metrics")}</caption>
+      <thead><tr><th scope="col">{t("flow")}</th><th scope="col">{t("packets")}</th><th scope="col">{t("sent")}</th><th scope="col">{t("meanDelay")}</th><th scope="col">{t("maxDelay")}</th></tr></thead>
+      <tbody>
+        {entities(answer).slice(0, 24).map((name, index) => {
+          const own = gone.filter((each) => each["flow"] === name);
+          const delays = own.map((each) => num(each["finish"]) - num(each["arrival"]));
+          return (
+            <tr key={name} data-flow={name}>
+              <th scope="row"><Dot index={index} />{name}</th><td>{own.length}</td><td>{say(own.reduce((sum, each) => sum + each["size"], 0))}</td>
+              <td>{own.length ? say(delays.reduce((a, b) => a + b, 0) / own.length) : "–"}</td><td>{own.length ? say(Math.max(...delays)) : "–"}</td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}
+
+function Cluster({ answer, run, place }: Props) {
+  const names = entities(answer);
+  const picks = run.steps.slice(0, place + 1).filter((step) => step.kind === "start");
+  return (
+    <div class="measures">
+      <h4>{t("order")}</h4>
+      <p class="sequence" data-order={picks.map((each) => each.what["user"]).join("")}>
+        {picks.slice(-60).map((each, index) => <span key={index} class={`letter tone-${indexOf(names, each.what["user"]) % 6}`}>{each.what["user"]}</span>)}
+        {!picks.length && <span class="quiet">{t("notYet")}</span>}
+      </p>
+    </div>
+  );
+}

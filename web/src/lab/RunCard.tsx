@@ -1,0 +1,78 @@
+import { useState } from "preact/hooks";
+import type { Answer, RunView } from "../api.types";
+import { coded, t } from "../i18n";
+import { Dot } from "./colours";
+import { decides } from "./deciding";
+import { compared, sentences } from "./explain";
+import { Compared, indexOf, Keeps } from "./Keeps";
+import { Measures } from "./Measures";
+import { entities } from "./marks";
+import { seek } from "./player";
+import { Rich } from "./Rich";
+import { last, position, predict, score, standing } from "./session";
+import { Source } from "./Source";
+import { Legend, Timeline, TimelineTable } from "./Timeline";
+import { Work } from "./Work";
+
+export function RunCard({ answer, run, index, end, note }: { answer: Answer; run: RunView; index: number; end: number; note?: string }) {
+  const [source, setSource] = useState(false);
+  const place = standing.value[index]?.[Math.min(position.value, last.value)] ?? -1;
+  const names = entities(answer);
+  const found = compared(answer, run, place);
+  return (
+    <article class="run" aria-label={run.spec} data-policy={run.spec}>
+      <header>
+        <h3>{run.spec}{note && <span class="note">{note}</span>}</h3>
+        <p>{coded("policy", run.policy, "policy_other")}</p>
+        <button type="button" class="plain" aria-expanded={source} onClick={() => setSource(!source)}>{source ? t("sourceHide") : t("source")}</button>
+      </header>
+      <Timeline answer={answer} run={run} place={place} end={end} />
+      <Legend layer={answer.layer} fluid={!!run.fluid} />
+      <section class="said" aria-label={t("explanation")}>
+        <p>{sentences(answer, run, place).filter(Boolean).map((text, nth) => <span key={nth}><Rich text={text} /> </span>)}</p>
+        {found && <Compared what={found.what} of={found.of} names={names} />}
+        {predict.value && <Predict answer={answer} run={run} place={place} names={names} />}
+      </section>
+      <div class="panels">
+        <section class="panel"><Work answer={answer} run={run} place={place} /></section>
+        <section class="panel"><h4 class="panel-title">{t("keeps")}</h4><Keeps answer={answer} run={run} place={place} /></section>
+        <section class="panel"><Measures answer={answer} run={run} place={place} /></section>
+      </div>
+      {source && <Source run={run} place={place} />}
+      <TimelineTable answer={answer} run={run} place={place} />
+    </article>
+  );
+}
+
+/** Before the next choice is shown, the reader makes it. */
+function Predict({ answer, run, place, names }: { answer: Answer; run: RunView; place: number; names: string[] }) {
+  const [told, setTold] = useState<{ at: number; guess: string; who: string } | null>(null);
+  const next = run.steps.findIndex((_, at) => at > place && decides(run.steps, at));
+  if (next < 0) return told && told.at === place ? <Verdict {...told} /> : null;
+  const step = run.steps[next]!;
+  const who: string = answer.layer === "router" ? step.what["tenant"] : answer.layer === "cluster" ? step.what["user"] : answer.layer === "link" ? step.what["packet"] : step.what["ran"][0];
+  const before = run.steps[next - 1];
+  const waiting = answer.layer === "cpu" ? [...(before?.queues["ready"] ?? []), ...(before?.running ?? [])] : answer.layer === "link" ? Object.values(before?.queues ?? {}).flatMap((queue) => queue.slice(0, 1)) : [...new Set([...Object.keys(before?.queues ?? {}), ...((step.what["joined"] ?? []) as string[])])];
+  const options = [...new Set([...waiting, who])].sort();
+  return (
+    <div class="predict">
+      {told && told.at === place && <Verdict {...told} />}
+      <span>{t("predictAsk")}</span>
+      {options.slice(0, 8).map((id) => (
+        <button
+          key={id} type="button"
+          onClick={() => {
+            score.value = { right: score.value.right + (id === who ? 1 : 0), all: score.value.all + 1 };
+            setTold({ at: next, guess: id, who });
+            const where = standing.value[answer.runs.indexOf(run)]?.indexOf(next) ?? -1;
+            if (where >= 0) seek(where);
+          }}
+        ><Dot index={indexOf(names, id)} />{id}</button>
+      ))}
+    </div>
+  );
+}
+
+function Verdict({ guess, who }: { guess: string; who: string }) {
+  return <p class={guess === who ? "verdict right" : "verdict wrong"} role="status">{guess === who ? `✓ ${t("predictRight", { who })}` : `✗ ${t("predictWrong", { who, guess })}`}</p>;
+}

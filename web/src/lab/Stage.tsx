@@ -1,0 +1,47 @@
+import { useEffect, useRef } from "preact/hooks";
+import { t } from "../i18n";
+import { num } from "../numbers";
+import { sentences } from "./explain";
+import { linesOf } from "./marks";
+import { RunCard } from "./RunCard";
+import { answer, busy, fork, playing, position, problem, last, standing } from "./session";
+import { Transport } from "./Transport";
+
+/** The clock and the runs on it; also on the tour. */
+export function Stage() {
+  const found = answer.value;
+  const before = fork.value?.before;
+  const ends = [...(found?.runs.map((run) => linesOf(found, run).end) ?? []), ...(before?.runs.map((run) => linesOf(before, run).end) ?? [])];
+  const end = Math.max(1, ...ends);
+  return (
+    <>
+      {problem.value && <p class="alert problem" role="alert">{problem.value}</p>}
+      {found && <Transport />}
+      {fork.value && (
+        <p class="fork" role="status">{t("forkAt", { time: String(num(fork.value.time)) })} <button type="button" class="plain" onClick={() => (fork.value = null)}>{t("forkEnd")}</button></p>
+      )}
+      <div class={`runs${(found?.runs.length ?? 0) > 1 ? " several" : ""}`} aria-busy={busy.value}>
+        {found ? found.runs.map((run, index) => <RunCard key={`${run.spec}${index}`} answer={found} run={run} index={index} end={end} />) : <p class="quiet">{problem.value ? "" : t("computing")}</p>}
+        {before && found && before !== found && before.runs.map((run, index) => <RunCard key={`before${run.spec}${index}`} answer={before} run={run} index={index} end={end} note={t("forkBefore")} />)}
+      </div>
+      <Spoken />
+    </>
+  );
+}
+
+/** What happened, for screen readers: at most once in a while, and not while it plays. */
+function Spoken() {
+  const box = useRef<HTMLParagraphElement>(null);
+  const at = position.value;
+  const still = !playing.value;
+  useEffect(() => {
+    if (!still) return;
+    const timer = setTimeout(() => {
+      const found = answer.value;
+      if (!box.current || !found) return;
+      box.current.textContent = found.runs.map((run, index) => `${run.spec}: ${sentences(found, run, standing.value[index]?.[Math.min(at, last.value)] ?? -1).join(" ").replace(/\[\[|\]\]/g, "")}`).join(" ");
+    }, 400);
+    return () => clearTimeout(timer);
+  }, [at, still]);
+  return <p ref={box} class="hidden" aria-live="polite" />;
+}

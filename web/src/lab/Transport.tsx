@@ -1,0 +1,49 @@
+import { t } from "../i18n";
+import { show } from "../numbers";
+import { lang } from "../settings";
+import { nextDecision, seek, SPEEDS, step, toggle } from "./player";
+import { Files } from "./Files";
+import { done, embedded, fork, answer, last, now, playing, position, predict, score, speed } from "./session";
+
+export function Transport() {
+  const at = Math.min(position.value, last.value);
+  const values = { at: at + 1, of: last.value + 1, time: show(now.value, lang.value) };
+  return (
+    <section class="transport" aria-label={t("transport")}>
+      <div class="buttons">
+        <button type="button" onClick={() => step(-1)} disabled={at === 0} aria-label={t("back")} title={t("back")}><Icon d="M15 5 8 12l7 7M6 5v14" /></button>
+        <button type="button" class="main" onClick={toggle} aria-label={playing.value ? t("pause") : t("play")} title={playing.value ? t("pause") : t("play")}>
+          {playing.value ? <Icon d="M8 5v14M16 5v14" /> : <Icon d="M7 4.5v15l12-7.5z" filled />}
+        </button>
+        <button type="button" onClick={() => step(1)} disabled={done.value} aria-label={t("forward")} title={t("forward")}><Icon d="M9 5l7 7-7 7M18 5v14" /></button>
+        <button type="button" class="wide" onClick={nextDecision} disabled={done.value} title={t("toDecision")}>{t("toDecision")} <kbd>N</kbd></button>
+      </div>
+      <label class="scrub">
+        <span class="hidden">{t("scrub")}</span>
+        <input type="range" min={0} max={last.value} step={1} value={at} aria-valuetext={t("stepText", values)} onInput={(event) => { playing.value = false; seek(Number(event.currentTarget.value)); }} />
+      </label>
+      <output class="counter" data-counter>{t("stepOf", values)}</output>
+      <output class="time">t = {values.time}</output>
+      <label class="speed">
+        <span class="hidden">{t("speed")}</span>
+        <select value={speed.value} onChange={(event) => (speed.value = Number(event.currentTarget.value))}>
+          {SPEEDS.map((n) => <option key={n} value={n}>{t("speedOf", { n })}</option>)}
+        </select>
+      </label>
+      <label class="switch" title={t("predictTitle")}>
+        <input type="checkbox" checked={predict.value} onChange={(event) => (predict.value = event.currentTarget.checked)} />
+        {t("predict")}{predict.value && score.value.all > 0 && <span class="score">{t("predictScore", score.value)}</span>}
+      </label>
+      {!embedded.value && !fork.value && (
+        <button type="button" class="plain" title={t("forkTitle")} disabled={!answer.value} onClick={() => answer.value && (fork.value = { time: now.value, before: answer.value })}>{t("fork")}</button>
+      )}
+      {!embedded.value && <Files />}
+    </section>
+  );
+}
+
+export function Icon({ d, filled = false }: { d: string; filled?: boolean }) {
+  return (
+    <svg class={filled ? "icon filled" : "icon"} width="20" height="20" viewBox="0 0 24 24" aria-hidden="true"><path d={d} /></svg>
+  );
+}

@@ -1,0 +1,113 @@
+// Queues and remaining work, per layer.
+import type { Answer, RunView } from "../api.types";
+import { list, t } from "../i18n";
+import { num, percent, show } from "../numbers";
+import { lang } from "../settings";
+import { Dot } from "./colours";
+import { Chips, indexOf } from "./Keeps";
+import { entities } from "./marks";
+
+interface Props {
+  answer: Answer;
+  run: RunView;
+  place: number;
+}
+
+export function Work(props: Props) {
+  if (props.answer.layer === "cpu") return <CpuWork {...props} />;
+  if (props.answer.layer === "cluster") return <ClusterWork {...props} />;
+  return <FlowWork {...props} />;
+}
+
+function CpuWork({ answer, run, place }: Props) {
+  const step = run.steps[place];
+  const names = entities(answer);
+  const tasks = (answer.scenario["tasks"] ?? []) as Record<string, any>[];
+  const single = tasks.length <= 12 && tasks.every((task) => task["burst"]);
+  return (
+    <div class="work">
+      <Chips title={t("ready")} ids={step?.queues["ready"] ?? []} names={names} />
+      {single && (
+        <div class="bars">
+          <h4>{t("remaining")}</h4>
+          {tasks.map((task, index) => {
+            const id = String(task["id"]);
+            const left = step?.remaining[id] ?? 0;
+            return (
+              <div key={id} class="bar-row" data-left={id}>
+                <span class="bar-name"><Dot index={index} />{id}</span>
+                <span class="bar-box"><span class={`bar tone-${index % 6}`} style={{ width: `${(100 * left) / Math.max(...tasks.map((each) => each["burst"]))}%` }} /></span>
+                <output>{left}</output>
+              </div>
+            );
+          })}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function FlowWork({ answer, run, place }: Props) {
+  const step = run.steps[place];
+  const names = entities(answer);
+  return (
+    <div class="work">
+      <h4>{t("queues")}</h4>
+      <ul class="queues">
+        {names.slice(0, 12).map((name, index) => {
+          const waiting = step?.queues[name] ?? [];
+          return (
+            <li key={name} aria-label={t("queueOf", { name, n: waiting.length })}>
+              <span class="bar-name"><Dot index={index} />{name}</span>
+              <span class="jobs" aria-hidden="true">
+                {waiting.slice(0, 16).map((id) => <span key={id} class={`job tone-${index % 6}`}>{show(step!.remaining[id], lang.value)}</span>)}
+                {waiting.length > 16 && <span class="quiet">+{waiting.length - 16}</span>}
+                {!waiting.length && <span class="quiet">{t("empty")}</span>}
+              </span>
+            </li>
+          );
+        })}
+      </ul>
+    </div>
+  );
+}
+
+function ClusterWork({ answer, run, place }: Props) {
+  const step = run.steps[place];
+  const users = (answer.scenario["users"] ?? []) as Record<string, any>[];
+  const capacity = answer.scenario["capacity"] as Record<string, number>;
+  const names = users.map((user) => String(user["id"]));
+  const tasks = new Map(names.map((name) => [name, 0]));
+  for (const id of step?.running ?? []) tasks.set(names[indexOf(names, id)]!, (tasks.get(names[indexOf(names, id)]!) ?? 0) + 1);
+  return (
+    <div class="work">
+      <h4>{t("toDrawn")}</h4>
+      {Object.entries(capacity).map(([resource, all]) => {
+        const held = users.map((user) => (tasks.get(String(user["id"])) ?? 0) * (user["demand"][resource] ?? 0));
+        const used = held.reduce((a, b) => a + b, 0);
+        return (
+          <div key={resource} class="bar-row" data-resource={resource}>
+            <span class="bar-name">{resource}</span>
+            <span class="bar-box tall" role="img" aria-label={list(names.map((name, index) => `${name} ${held[index]}`))}>
+              {held.map((amount, index) => <span key={index} class={`bar stacked tone-${index % 6}`} style={{ width: `${(100 * amount) / all}%` }}>{amount ? names[index] : ""}</span>)}
+            </span>
+            <output>{used} / {all}</output>
+          </div>
+        );
+      })}
+      <div class="bars">
+        <h4>{t("dominantShare")}</h4>
+        {names.map((name, index) => {
+          const share = Math.max(0, ...Object.entries(capacity).map(([resource, all]) => ((tasks.get(name) ?? 0) * num(users[index]!["demand"][resource] ?? 0)) / all));
+          return (
+            <div key={name} class="bar-row" data-share={name}>
+              <span class="bar-name"><Dot index={index} />{name}</span>
+              <span class="bar-box"><span class={`bar tone-${index % 6}`} style={{ width: `${100 * share}%` }} /></span>
+              <output>{percent(share, lang.value)}</output>
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}

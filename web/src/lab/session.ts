@@ -1,0 +1,153 @@
+// What the lab holds: a scenario, the policies that run on it, what came back, and where the clock stands.
+import { batch, computed, signal } from "@preact/signals";
+import { type ScenarioView, type Answer, type PolicyView } from "../api.types";
+import * as api from "../api";
+import { places, positions } from "./clock";
+import { decides } from "./deciding";
+import { MODES, modeOf, type Mode } from "./modes";
+import { written, type Shown } from "./address";
+
+export const mode = signal<Mode>("cpu");
+export const scenarioId = signal<string | null>(null); // null: edited or opened
+export const scenario = signal<Record<string, any>>({});
+export const policies = signal<string[]>([]);
+export const answer = signal<Answer | null>(null);
+export const problem = signal("");
+export const busy = signal(false);
+export const position = signal(0);
+export const playing = signal(false);
+export const speed = signal(1);
+export const predict = signal(false);
+export const score = signal<{ right: number; all: number }>({ right: 0, all: 0 });
+export const fork = signal<{ time: number; before: Answer } | null>(null);
+export const gallery = signal<ScenarioView[]>([]);
+export const catalogue = signal<PolicyView[]>([]);
+/** Set where the address is not the lab's to write, as on the tour. */
+export const embedded = signal(false);
+
+export const clock = computed(() => positions(answer.value?.runs ?? []));
+export const standing = computed(() => (answer.value?.runs ?? []).map((run) => places(run.steps, clock.value)));
+export const last = computed(() => Math.max(clock.value.length - 1, 0));
+export const now = computed(() => clock.value[Math.min(position.value, last.value)]?.time ?? 0);
+export const done = computed(() => position.value >= last.value);
+
+/** Positions at which some run makes a new decision. */
+export const decisions = computed(() => {
+  const found = new Set<number>();
+  (answer.value?.runs ?? []).forEach((run, index) => {
+    const at = standing.value[index]!;
+    at.forEach((place, where) => {
+      if (place > 0 && place !== at[where - 1] && decides(run.steps, place)) found.add(where);
+    });
+  });
+  return [...found].sort((a, b) => a - b);
+});
+
+let running: AbortController | undefined;
+
+export async function load(to: Mode, shown: Shown): Promise<void> {
+  const view = MODES[to];
+  try {
+    if (!gallery.value.length) {
+      const [all, known] = await Promise.all([api.scenarios(), api.policies()]);
+      batch(() => {
+        gallery.value = all;
+        catalogue.value = known;
+      });
+    }
+  } catch (error) {
+    problem.value = String((error as Error).message);
+    return;
+  }
+  const found = gallery.value.find((each) => each.id === (shown.scenario ?? view.scenario));
+  const start = found ?? gallery.value.find((each) => each.id === view.scenario)!;
+  batch(() => {
+    mode.value = to;
+    scenarioId.value = shown.custom ? null : start.id;
+    scenario.value = shown.custom ?? start.scenario;
+    policies.value = shown.policies ?? (start.id === view.scenario ? view.policies : start.policies.slice(0, 8));
+    predict.value = shown.predict;
+    playing.value = false;
+    fork.value = null;
+    score.value = { right: 0, all: 0 };
+  });
+  await compute();
+  position.value = Math.min(shown.step, last.value);
+}
+
+/** Runs it all again. The clock stays where it is, as far as that exists. */
+export async function compute(): Promise<void> {
+  running?.abort();
+  const mine = (running = new AbortController());
+  busy.value = true;
+  try {
+    const { layer } = MODES[mode.value];
+    const given = { layer, scenario: { ...scenario.value, layer }, policies: policies.value };
+    const found = await api.run(given, mine.signal);
+    if (mine.signal.aborted) return;
+    batch(() => {
+      answer.value = found;
+      problem.value = "";
+      position.value = Math.min(position.value, last.value);
+    });
+  } catch (error) {
+    if (mine.signal.aborted) return;
+    problem.value = (error as Error).message;
+  } finally {
+    if (running === mine) busy.value = false;
+  }
+}
+
+let later: ReturnType<typeof setTimeout> | undefined;
+
+export function edit(change: (scenario: Record<string, any>) => Record<string, any>): void {
+  scenario.value = change(structuredClone(scenario.value));
+  scenarioId.value = null;
+  clearTimeout(later);
+  later = setTimeout(() => void compute(), 150);
+}
+
+export function choose(specs: string[]): void {
+  policies.value = specs;
+  void compute();
+}
+
+/** Opens a scenario of the gallery in the mode that shows it. */
+export function addressOf(view: ScenarioView): string {
+  const to = modeOf(view.layer, view.scenario);
+  const query = written(
+    { scenario: view.id, custom: null, policies: null, step: 0, predict: false },
+    { scenario: MODES[to].scenario, policies: MODES[to].policies },
+  );
+  return `/lab/${to}${query ? `?${query}` : ""}`;
+}
+
+export async function openYaml(text: string): Promise<void> {
+  try {
+    const found = await api.run({ yaml: text });
+    batch(() => {
+      mode.value = modeOf(found.layer, found.scenario);
+      scenarioId.value = null;
+      const { layer: _, ...rest } = found.scenario;
+      scenario.value = rest;
+      policies.value = found.runs.map((run) => run.spec);
+      answer.value = found;
+      position.value = 0;
+      problem.value = "";
+      fork.value = null;
+    });
+    history.replaceState(null, "", `/lab/${mode.value}`);
+  } catch (error) {
+    problem.value = (error as Error).message;
+  }
+}
+
+export function shown(): Shown {
+  return {
+    scenario: scenarioId.value,
+    custom: scenarioId.value ? null : scenario.value,
+    policies: policies.value,
+    step: position.value,
+    predict: predict.value,
+  };
+}
