@@ -1,5 +1,6 @@
 """`fairq.run` and what its Result gives: values of the article's lab, frames, files, reasons."""
 
+import json
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -145,6 +146,15 @@ def test_fractions_are_exact_in_rows_and_csv_and_floats_in_frames(tmp_path: Path
     assert ",2/3," in (tmp_path / "jobs.csv").read_text()
 
 
+@pytest.mark.parametrize("scenario", [LAB, LINK, ROUTER, CLUSTER], ids=lambda scenario: scenario["layer"])
+def test_pictures_and_perfetto(scenario: Any, tmp_path: Path) -> None:
+    result = fairq.run(scenario, "drf" if scenario is CLUSTER else "fcfs")
+    result.to_plot(tmp_path / "runs.svg")
+    assert "<svg" in (tmp_path / "runs.svg").read_text()
+    result.to_perfetto(tmp_path / "runs.json")
+    assert json.loads((tmp_path / "runs.json").read_text())["traceEvents"]
+
+
 def test_without_polars_there_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(ConfigError, match=r"pip install 'fairq\[frame\]'") as raised:
@@ -164,3 +174,24 @@ def test_unknown_kinds_and_attributes() -> None:
         fairq.run(LAB).rows("job")
     with pytest.raises(AttributeError, match="no attribute 'rum'"):
         fairq.rum  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("scenario", "flows"), [(LAB, "tasks"), (LINK, "flows"), (ROUTER, "tenants"), (CLUSTER, "users")]
+)
+def test_the_document_has_fairness_and_measures_of_every_layer(scenario: Any, flows: str) -> None:
+    (run,) = fairq.run(scenario, "drf" if scenario is CLUSTER else "fcfs").as_json()["runs"]
+    assert run["measures"]["work_conserving"] is True
+    assert run["fairness"]
+    for interval in run["fairness"]:
+        assert interval["normalized_service"].keys() == set(interval[flows])
+        assert interval["jain"] is None or 1 / len(interval[flows]) <= interval["jain"] <= 1
+        assert interval["max_min"] is None or 0 <= interval["max_min"] <= 1
+
+
+def test_fairness_that_would_be_longer_than_the_run_is_left_out() -> None:
+    """A thousand flows, a thousand changes: a million numbers nobody asked for."""
+    packets = [{"flow": f"f{n}", "arrival": 0, "size": 1} for n in range(1000)]
+    result = fairq.run({"layer": "link", "packets": packets}, "fcfs")
+    assert result.as_json()["runs"][0]["fairness"] is None
+    assert len(result[0].fairness()) == 1000  # who asks for it gets it

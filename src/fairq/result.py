@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 from fairq.core.errors import ConfigError, UnknownName
 from fairq.core.number import of_json
 from fairq.policies import make
+from fairq.progress import watched
 from fairq.sim.scenario import Run, Scenario, build, load
 from fairq.sim.trace import Step, Trace
 from fairq.tables import Row, Table
 
 if TYPE_CHECKING:
     import polars
+    from matplotlib.figure import Figure
 
 KINDS = {
     "measures": "one row per policy, to compare them",
@@ -62,7 +64,7 @@ class Result:
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
-        self.runs: tuple[Run, ...] = tuple(scenario.run(spec) for spec in scenario.policies)
+        self.runs: tuple[Run, ...] = tuple(scenario.run(spec) for spec in watched(scenario.policies))
         self._traces: dict[tuple[str, str | None], Trace] = {}
 
     def __len__(self) -> int:
@@ -166,6 +168,26 @@ class Result:
     def frame(self, kind: str = "jobs") -> "polars.DataFrame":
         """A polars frame; fractions become floats. Raises ConfigError without polars (`fairq[frame]`)."""
         return self.table(kind).frame()
+
+    def figure(self) -> "Figure":
+        """Who ran, waited or was served when, one picture for each policy. ConfigError without matplotlib."""
+        from fairq.plot import figure
+
+        return figure(self.scenario, self.runs)
+
+    gantt = figure
+
+    def to_plot(self, path: str | Path) -> None:
+        """`figure` as .svg, .png or .pdf. Raises ConfigError."""
+        from fairq.plot import save
+
+        save(self.scenario, self.runs, Path(path))
+
+    def to_perfetto(self, path: str | Path) -> None:
+        """The traces of all runs, for ui.perfetto.dev. Raises ConfigError."""
+        from fairq.sim.perfetto import write
+
+        write({one.spec: self.trace(one.spec) for one in self.runs}, Path(path))
 
     def to_csv(self, path: str | Path, kind: str = "jobs") -> None:
         """Exact: a fraction is written as 7/2."""

@@ -124,10 +124,12 @@ def test_equal_costs_are_index_one_and_one_who_gets_all_is_one_half() -> None:
         "to": 2,
         "normalized_service": {"A": "4", "B": "4"},
         "jain": 0,
+        "max_min": 1,
     }
     assert even["fairness"][0]["jain"] == 1
     starved = run("fcfs", {"id": "A", "cost": 8, "count": 1}, {"id": "B", "cost": 4, "count": 1})
     assert starved["fairness"][0]["jain"] == 0.5
+    assert starved["fairness"][0]["max_min"] == 0
 
 
 def test_a_tenant_that_comes_back_keeps_its_debt() -> None:

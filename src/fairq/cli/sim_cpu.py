@@ -42,6 +42,7 @@ def cpu(
     lock_attempt: Annotated[str | None, typer.Option(help="free, or tick: a failed attempt costs a tick.")] = None,
     on_miss: Annotated[str | None, typer.Option(help="continue, or abort: a late job ends at its deadline.")] = None,
     horizon: Annotated[int | None, typer.Option(help="Where recurring tasks end. Default: the hyperperiod.")] = None,
+    max_steps: Annotated[int | None, typer.Option(help="The run is given up after so many moments.")] = None,
     seed: Seed = None,
     sweep: Sweep = None,
     as_json: AsJson = False,
@@ -60,6 +61,7 @@ def cpu(
         "lock_attempt": lock_attempt,
         "on_miss": on_miss,
         "horizon": horizon,
+        "max_steps": max_steps,
         "seed": seed,
     }
     scenario = _scenario(file, task or [], periodic or [], policy or [], options)

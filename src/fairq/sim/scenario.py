@@ -20,6 +20,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from fairq.core.errors import UnknownName
+from fairq.core.number import to_json
 from fairq.measure.fairness import Interval
 from fairq.policies import make
 from fairq.sim.source import InvalidScenario, Place, read_yaml
@@ -33,6 +34,7 @@ LAYERS = {
     "router": "fairq.sim.router.scenario:RouterScenario",
 }
 
+MOST_CELLS = 200_000  # intervals times flows, in a document
 MOST = 2**53 - 1  # what JSON readers keep exact
 Natural = Annotated[int, Field(ge=0, le=MOST)]
 Positive = Annotated[int, Field(ge=1, le=MOST)]
@@ -132,9 +134,31 @@ class Run(ABC):
         """The max-min index of one of the intervals of `fairness`."""
         return interval.max_min(self.weights())
 
+    def fairness_json(self, flows: str, changes: int) -> list[dict[str, Any]] | None:
+        """`fairness` for `--json`, with its indices; None where that could be far longer than the run itself.
+
+        flows    how the layer calls them: tenants, tasks, ...
+        changes  at most so often somebody begins or stops to compete
+        """
+        if changes * len(self.weights()) > MOST_CELLS:
+            return None
+        return [interval_json(interval, flows, self.max_min(interval)) for interval in self.fairness()]
+
     @abstractmethod
     def trace(self) -> Trace:
         """Raises ValueError when the run was not recorded."""
+
+
+def interval_json(interval: Interval, flows: str, max_min: Fraction | None) -> dict[str, Any]:
+    jain = interval.jain
+    return {
+        flows: list(interval.service),
+        "from": to_json(interval.start) if isinstance(interval.start, (int, Fraction)) else interval.start,
+        "to": to_json(interval.end) if isinstance(interval.end, (int, Fraction)) else interval.end,
+        "normalized_service": {flow: str(service) for flow, service in interval.service.items()},
+        "jain": None if jain is None else float(jain),
+        "max_min": None if max_min is None else float(max_min),
+    }
 
 
 def model_of(layer: object) -> type[Scenario]:

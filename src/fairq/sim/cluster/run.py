@@ -224,6 +224,7 @@ class ClusterRun(Run):
             "dominant_share": {user: str(room.dominant_share(user)) for user in users},
             "used": room.used,
             "measures": to_builtins(self.measures),
+            "fairness": self.fairness_json("users", len(self.steps)),
             "steps": [
                 {"time": time, "kind": kind, "user": user, "dominant_share": str(share)}
                 for time, kind, user, share in self.steps

@@ -113,6 +113,7 @@ class CpuRun(Run):
         }
         run["switches"] = self.switches
         run["measures"] = to_builtins(self.measures)
+        run["fairness"] = self.fairness_json("tasks", 2 * sum(1 + len(live.away or ()) for live in self.lives))
         if self.deadlock:
             time, circle = self.deadlock
             cycle = [{"task": hold.job, "waits_for": hold.resource, "held_by": hold.by} for hold in circle]

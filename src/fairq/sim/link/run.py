@@ -153,6 +153,7 @@ class LinkRun(Run):
             "dropped": [packet_json(job) for job in self.dropped],
             "flows": self._flows(),
             "measures": to_builtins(self.measures),
+            "fairness": self.fairness_json("flows", 2 * len(self.departures)),
         }
 
     def _departure(self, job: Job, start: Number | None, finish: Number) -> dict[str, Any]:

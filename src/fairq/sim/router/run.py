@@ -25,7 +25,7 @@ from fairq.measure.served import Measures, Served, measure
 from fairq.policies import make
 from fairq.sim.draw import draws
 from fairq.sim.router.scenario import RouterScenario
-from fairq.sim.scenario import Run
+from fairq.sim.scenario import Run, interval_json
 from fairq.sim.trace import Tape, Trace, stored
 
 PROVIDES = frozenset({Need.SIZE, Need.RANDOM})
@@ -153,7 +153,7 @@ class RouterRun(Run):
             "order": self.order,
             "steps": steps,
             "final_virtual_time": tags(policy)["virtual_time"],
-            "fairness": [interval_json(interval) for interval in self.intervals],
+            "fairness": [interval_json(interval, "tenants", self.max_min(interval)) for interval in self.intervals],
             "measures": to_builtins(self.measures),
         }
 
@@ -178,14 +178,3 @@ def tags(policy: Policy) -> dict[str, Any]:
         "meters": {flow: str(meter) for flow, meter in meters.items()},
     }
     return found | ({"show": show} if show else {})
-
-
-def interval_json(interval: Interval) -> dict[str, Any]:
-    jain = interval.jain
-    return {
-        "tenants": list(interval.service),
-        "from": interval.start,
-        "to": interval.end,
-        "normalized_service": {flow: str(service) for flow, service in interval.service.items()},
-        "jain": None if jain is None else float(jain),
-    }
