@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 
 from fairq.load.console import Charged
 from fairq.load.session import Report
-from fairq.load.tally import Fairness, TenantTally
+from fairq.load.tally import Fairness, PairTally, TenantTally
 from fairq.measure.latency import Summary
 
 BACKLOG = {
@@ -79,15 +81,19 @@ def _row(tenant: TenantTally, charged: bool, name: str | None = None) -> list[st
 
 
 def _show_charged(out: Console, found: Charged) -> None:
-    margin = "" if found.worst_margin is None else f", worst margin {found.worst_margin:,.1f} cost units"
-    out.print(
-        f"\nConsole: {found.decisions:,} decisions, {found.violations:,} violations of the bounds{margin}",
-        soft_wrap=True,
-    )
+    broken = "none of them broke" if not found.violations else f"[red]{found.violations:,} broke[/]"
+    out.print(f"\nThe gateway checked each of its {found.decisions:,} decisions: {broken} its bounds.", soft_wrap=True)
+    if found.worst_margin is not None:
+        left, reached = (
+            found.worst_margin,
+            " (reached, not crossed: every tenant that sends the largest request gets there)",
+        )
+        closest = f"The closest call left {left:,.1f} cost units to the bound{'' if left else reached}."
+        out.print(closest if left >= 0 else f"The worst went {-left:,.1f} cost units beyond.", soft_wrap=True)
     if found.jain_charged is not None and found.jain_actual is not None:
         out.print(
-            f"Console: Jain's index of charged service {found.jain_charged:.4f}, of actual {found.jain_actual:.4f}, "
-            "over sets of jointly backlogged tenants",
+            f"Jain's index while tenants waited together, as the gateway counts: {found.jain_charged:.4f} of what it "
+            f"charged, {found.jain_actual:.4f} of what was used.",
             soft_wrap=True,
         )
 
@@ -108,15 +114,49 @@ def _show_fairness(out: Console, found: Fairness) -> None:
         f"({found.intervals:,} intervals), weighted by service",
         soft_wrap=True,
     )
+    out.print("[dim]1: all got the same; 1/n: one of n got everything. Few requests can not be shared evenly.[/]")
+    _show_pairs(out, found.pairs, 2 * found.largest)
+
+
+def _show_pairs(out: Console, pairs: Sequence[PairTally], bound: float) -> None:
+    """`bound`: 2q, by which two tenants may differ at any moment because no request is cut in two."""
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for title in ("pair", "both backlogged (s)", "service of the one", "of the other", "ratio", "largest gap"):
+    titles = (
+        "pair",
+        "both backlogged (s)",
+        "service of the one",
+        "of the other",
+        "ratio",
+        "fair up to",
+        "largest gap",
+        "2q",
+    )
+    for title in titles:
         table.add_column(title, justify="left" if title == "pair" else "right")
-    for pair in found.pairs:
+    short = 0
+    for pair in pairs:
+        least = min(pair.service)
+        short += least < bound
         table.add_row(
             " / ".join(pair.tenants),
             f"{pair.seconds:.1f}",
             *(f"{service:,.0f}" for service in pair.service),
             "" if pair.ratio is None else f"{pair.ratio:.3f}",
+            "too short" if least < bound else f"{1 + bound / least:.3f}",
             f"{pair.gap:,.0f}",
+            f"{bound:,.0f}",
         )
     out.print(table)
+    out.print(
+        "[dim]2q: twice the largest request. So far apart two tenants may come however fairly they are served, as no "
+        "request is cut in two; a ratio is therefore fair up to 1 + 2q / the smaller service. The promise is about "
+        "what is charged; what is used follows in the long run under settlement forward.[/]",
+        soft_wrap=True,
+    )
+    if short:
+        many = "One pair was" if short == 1 else f"{short} pairs were"
+        out.print(
+            f"{many} backlogged together for too short a time to judge by the ratio (the smaller service is below 2q): "
+            "send more requests (--limit) or faster (--speed).",
+            soft_wrap=True,
+        )

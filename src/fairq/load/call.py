@@ -19,10 +19,10 @@ NO_USAGE = Usage()
 class Result(Struct, frozen=True, kw_only=True):
     """One request as its sender saw it. Times in ns on one clock that never goes back.
 
-    late           how long after its planned time it was sent (concurrency cap, or a sender that was too
-    slow) first, last    first and last piece of the answer's events; None unless it streamed wait
-    time in fairq's queue, as the answer says; None when it does not say outcome        fairq's word for it;
-    `http-STATUS` for a refusal by a target that does not know these words;
+    late           how long after its planned time it was sent (concurrency cap, or a sender that was too slow)
+    first, last    first and last piece of the answer's events; None unless it streamed
+    wait           time in fairq's queue, as the answer says; None when it does not say
+    outcome        fairq's word for it; `http-STATUS` for a refusal by a target that does not know these words;
                    `interrupted` when the run ended first
     usage          as the target reported it; of a stream that did not get so far, the pieces that came
     """

@@ -59,8 +59,9 @@ class TenantTally(Struct, frozen=True, kw_only=True):
 class PairTally(Struct, frozen=True, kw_only=True):
     """Two tenants over the time at which both were backlogged.
 
-    service   normalized actual service of each in that time; ratio: the larger over the smaller, None if
-    that is 0 gap       the largest difference within one stretch of that time
+    service   normalized actual service of each in that time
+    ratio     the larger over the smaller, None if that is 0
+    gap       the largest difference within one stretch of that time
     """
 
     tenants: tuple[str, str]
@@ -73,13 +74,13 @@ class PairTally(Struct, frozen=True, kw_only=True):
 class Fairness(Struct, frozen=True, kw_only=True):
     """Sharing of actual service while tenants were jointly backlogged.
 
-    backlog     how "backlogged" was known: `waits` (each answer said how long it had been queued) or
-    `outstanding`
+    backlog     how "backlogged" was known: `waits` (each answer said how long it had been queued) or `outstanding`
                 (an approximation: every request that had not ended counts as waiting)
-    intervals   maximal intervals with one set of two or more backlogged tenants jain        mean of these
-    intervals' Jain indices, each weighted by the service in it heaviest    the tenants with most service;
-    jain_heaviest and seconds_heaviest are about the time at which all of
+    intervals   maximal intervals with one set of two or more backlogged tenants
+    jain        mean of these intervals' Jain indices, each weighted by the service in it
+    heaviest    the tenants with most service; jain_heaviest and seconds_heaviest are about the time at which all of
                 them were backlogged; pairs lists each two of them
+    largest     normalized service of the largest request, the q of the bound 2q
     """
 
     backlog: str
@@ -89,6 +90,7 @@ class Fairness(Struct, frozen=True, kw_only=True):
     heaviest: list[str]
     jain_heaviest: float | None
     seconds_heaviest: float
+    largest: float
     pairs: list[PairTally]
 
 
@@ -129,8 +131,11 @@ def fairness(results: Sequence[Result], rates: Rates) -> Fairness:
     """
     told = any(result.wait is not None for result in results)
     total: dict[str, Number] = {}
+    largest: Number = 0
     for result in results:
-        total[result.tenant] = total.get(result.tenant, 0) + rates.service(result.tenant, result.usage)
+        service = rates.service(result.tenant, result.usage)
+        total[result.tenant] = total.get(result.tenant, 0) + service
+        largest = max(largest, service)
     heaviest = sorted(sorted(total, key=lambda tenant: (-total[tenant], tenant))[:HEAVIEST])
     every, some, pairs = BackloggedIntervals(), BackloggedIntervals(), PairGaps(heaviest)
     waiting = Counter[str]()
@@ -159,6 +164,7 @@ def fairness(results: Sequence[Result], rates: Rates) -> Fairness:
         heaviest=heaviest,
         jain_heaviest=None if index is None or len(heaviest) < 2 else float(index),
         seconds_heaviest=float(sum(interval.end - interval.start for interval in all_of_them)) / NS,
+        largest=float(largest),
         pairs=[
             PairTally(
                 tenants=tenants,

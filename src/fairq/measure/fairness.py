@@ -71,8 +71,8 @@ def max_min_index(got: Mapping[str, Number], fair: Mapping[str, Number]) -> Frac
 class Interval(Struct, frozen=True):
     """A maximal interval over which the same flows are backlogged.
 
-    service   normalized service of each of the flows inside the interval, zeros included; its keys are the
-    set jain      Jain's index of it; None when there was no service
+    service   normalized service of each of the flows inside the interval, zeros included; its keys are the set
+    jain      Jain's index of it; None when there was no service
     """
 
     start: Time
