@@ -6,7 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.sim.engines import both, engines, traffic
 
-POLICIES = ["fcfs", "vtc", "vtc:cost=a10g", "lcf", "sfq", "request-rr", "drr", "priority"]
+PREDICTED = [f"vtc-predict:predictor={name}" for name in ("last5", "ema", "oracle", "oracle50,cost=a10g")]
+POLICIES = ["fcfs", "vtc", "vtc:cost=a10g", "lcf", "rpm:limit=3", "sfq", "request-rr", "drr", "priority", *PREDICTED]
 
 
 @pytest.mark.parametrize("policy", POLICIES)

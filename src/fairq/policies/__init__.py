@@ -16,6 +16,7 @@ from fairq.policies.mlfq import MLFQ
 from fairq.policies.priority import Priority
 from fairq.policies.request_rr import RequestRR
 from fairq.policies.rm import RM
+from fairq.policies.rpm import RPM
 from fairq.policies.rr import RR
 from fairq.policies.scfq import SCFQ
 from fairq.policies.sfq import SFQ
@@ -25,6 +26,7 @@ from fairq.policies.srtf import SRTF
 from fairq.policies.stride import Stride
 from fairq.policies.virtual_clock import VirtualClock
 from fairq.policies.vtc import VTC
+from fairq.policies.vtc_predict import VTCPredict
 from fairq.policies.wf2q import WF2Q
 from fairq.policies.wfq import WFQ
 
@@ -35,7 +37,7 @@ for _policy in (
     *(RequestRR, Shortest, SFQ),
     *(GPS, WFQ, WF2Q, SCFQ, VirtualClock, DRR, Hierarchical),
     DRF,
-    *(VTC, LCF),
+    *(VTC, VTCPredict, LCF, RPM),
 ):
     if _policy.name in POLICIES:
         raise ValueError(f"two policies are called {_policy.name}")

@@ -6,7 +6,7 @@ nothing, and a choice costs O(log F) amortised.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from fairq.core.counter import Counter
 from fairq.core.job import Flow, Generation, Job
@@ -26,7 +26,7 @@ class Counting(FlowPolicy):
 
     unit = Unit.NORMALIZED
     needs = frozenset({Need.TOKENS})
-    params = (INPUT, OUTPUT, COST)
+    params: ClassVar[tuple[Param, ...]] = (INPUT, OUTPUT, COST)
     input: int
     output: int
     cost: str
@@ -45,8 +45,11 @@ class Counting(FlowPolicy):
     def counter(self, flow: str) -> Counter:
         counter = self.counters.get(flow)
         if counter is None:
-            counter = self.counters[flow] = Counter(self.normalized(flow, 1))
+            counter = self.counters[flow] = self.new_counter(self.normalized(flow, 1))
         return counter
+
+    def new_counter(self, unit: Number) -> Counter:
+        return Counter(unit)
 
     def read(self, flow: str) -> Number:
         """The counter of a flow now."""
@@ -204,7 +207,7 @@ class Counting(FlowPolicy):
 
     def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
         for flow, (value, unit, at, speed, bend) in state["counters"].items():
-            self.counters[flow] = counter = Counter(of_json(unit))
+            self.counters[flow] = counter = self.new_counter(of_json(unit))
             counter.value, counter.at, counter.speed, counter.bend = of_json(value), at, speed, bend
         self.began, self.kept = dict(state["began"]), dict(state["kept"])
         super().restore(state, jobs)

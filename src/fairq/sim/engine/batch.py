@@ -29,8 +29,15 @@ class Batch:
         self.preempted: deque[Call] = deque()
         self.coming: deque[Call] = deque()
         self.leaving: list[tuple[int, int]] = []  # (when, seq) of those who will cancel
+        self.members: dict[int, Call] = {}  # that run, by order of admission
         self.orders = 0
         self.free = limits.blocks
+        self.whole = limits.prefill == "first"
+        self.chunks: list[tuple[Call, int]] = []  # what the iteration that is planned computes of prompts
+        self.budget = 0  # tokens that it has room for
+        self.moved = 0  # tokens of cache that it swaps
+        self.since = 0  # decodes since the last iteration of whole prompts
+        self.blocked = False  # the first in turn does not fit, or the policy waits
         self.timed = type(policy).next_change is not Policy.next_change
 
     # The world
@@ -87,7 +94,70 @@ class Batch:
         call.finish, call.reason = self.now, reason
         del self.calls[call.job.seq]
 
+    # The plan of an iteration, as far as both make it alike
+    def _admit(self) -> None:
+        """Preempted sequences, then newcomers, while there are tokens and places and they fit."""
+        policy, most, skip = self.policy, self.limits.max_sequences, self.limits.head == "skip"
+        while self.budget > 0 and len(self.members) < most:
+            if self.preempted:
+                if not self._fits(self.preempted[0]):
+                    return
+                self._enter(self.preempted.popleft())
+                continue
+            if skip:
+                pick = policy.fitting(self.now, self)
+                if pick is None:
+                    self.blocked = True
+                    return
+                job: Job | None = pick.job
+                policy.commit(pick, self.now)
+            else:
+                job = policy.peek(self.now, self)
+                if job is not None and not self._fits(self.calls[job.seq]):
+                    self.blocked = True
+                    return
+                job = policy.take(self.now, self)
+            if job is None:
+                self.blocked = True
+                return
+            call = self.calls[job.seq]
+            call.admitted = self.now
+            policy.charge(job, policy.layer.cost(job), self.now)
+            self._enter(call)
+
+    def _chunk(self, call: Call) -> None:
+        """As much of its prompt as there are tokens for. A step of whole prompts may consist of one that is longer."""
+        size = call.target - call.prefilled
+        if not self.whole and size > self.budget:
+            size = self.budget
+        if size > 0:
+            self.chunks.append((call, size))
+            self.budget -= size
+
+    def _preempt(self, call: Call) -> None:
+        self.policy.stop(call.job, self.now, Stop.PREEMPTED)
+        self.leave(call)
+        self.preempted.appendleft(call)
+        self.preemptions += 1
+        call.preemptions += 1
+        if self.limits.preemption == "swap":
+            self.moved += call.held
+        else:
+            call.prefilled, call.target = 0, call.prompt + call.produced
+
+    def _blocks(self, call: Call) -> int:
+        """What an admission takes from the pool."""
+        tokens = call.prompt + (call.job.limit if self.limits.reserve == "limit" else call.produced)
+        return -(-tokens // self.limits.block_tokens)
+
     # What an engine says
+    def _enter(self, call: Call) -> None:
+        """It is in the batch from now on."""
+        raise NotImplementedError
+
+    def _fits(self, call: Call) -> bool:
+        raise NotImplementedError
+
     def leave(self, call: Call) -> None:
         """Take a running call out of the batch and free its blocks."""
         raise NotImplementedError
@@ -99,10 +169,10 @@ class Batch:
     # What policies may see
     @property
     def running(self) -> Sequence[Job]:
-        raise NotImplementedError
+        return [call.job for call in self.members.values()]
 
     def fits(self, job: Job) -> bool:
-        raise NotImplementedError
+        return self._fits(self.calls[job.seq])
 
     def cached_prefix(self, job: Job) -> int:
         return 0

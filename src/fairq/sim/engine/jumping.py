@@ -11,34 +11,26 @@ Which sequences need a block at a reading of the clock depends on their length m
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections.abc import Sequence
 from heapq import heappop, heappush
 from math import isqrt
 
-from fairq.core.job import Job
-from fairq.core.policy import ROOMY, Policy, Stop
+from fairq.core.policy import ROOMY, Policy, Stop, View
 from fairq.sim.engine.batch import Batch
 from fairq.sim.engine.call import Call
 from fairq.sim.engine.cost import Cost, Limits
-from fairq.sim.engine.kv import victim
+from fairq.sim.engine.kv import Peaks, victim
 
 
 class Jumping(Batch):
     def __init__(self, policy: Policy, limits: Limits, cost: Cost) -> None:
         super().__init__(policy, limits, cost)
-        self.members: dict[int, Call] = {}  # that run, by order of admission
-        self.filling: list[Call] = []  # those of them in prefill
+        self.filling: list[Call] = []  # members in prefill
         self.ends: list[tuple[int, int, Call]] = []  # (clock at which it ends, order, call); stale if the order changed
         self.batch = self.context = 0  # of those that decode
         self.phase = [0] * limits.block_tokens  # how many need a block when the clock is minus this, modulo the block
         self.ahead: set[Call] = set()  # were swapped in with the block that they need for the next token
-        self.lengths: list[tuple[int, int]] = []  # with `peak`: (-left, has) of those that decode, at clock 0
-        self.chunks: list[tuple[Call, int]] = []
-        self.budget = self.moved = self.since = 0
-        self.whole = limits.prefill == "first"
+        self.peaks = Peaks(limits) if limits.reserve == "peak" else None
         self.grows = limits.reserve != "limit"
-        self.blocked = False  # the first in turn does not fit, or the policy waits
         self.overtakes = type(policy).next_overtaking is not Policy.next_overtaking
 
     def run(self, until: int | None = None) -> None:
@@ -85,58 +77,10 @@ class Jumping(Batch):
             return preempted
         at = -self.clock % len(self.phase)
         while (need := self.phase[at] - len(self.ahead)) > self.free:
-            self._preempt(victim(list(self.members.values()), self.limits.victim))
+            self._preempt(victim(self.members.values(), self.limits.victim))
             preempted = True
         self.free -= need
         return preempted
-
-    def _preempt(self, call: Call) -> None:
-        self.policy.stop(call.job, self.now, Stop.PREEMPTED)
-        self.leave(call)
-        self.preempted.appendleft(call)
-        self.preemptions += 1
-        call.preemptions += 1
-        if self.limits.preemption == "swap":
-            self.moved += call.held
-        else:
-            call.prefilled, call.target = 0, call.prompt + call.produced
-
-    def _chunk(self, call: Call) -> None:
-        size = call.target - call.prefilled
-        if not self.whole and size > self.budget:
-            size = self.budget
-        if size > 0:
-            self.chunks.append((call, size))
-            self.budget -= size
-
-    def _admit(self) -> None:
-        policy, most, skip = self.policy, self.limits.max_sequences, self.limits.head == "skip"
-        while self.budget > 0 and len(self.members) < most:
-            if self.preempted:
-                if not self._fits(self.preempted[0]):
-                    return
-                self._enter(self.preempted.popleft())
-                continue
-            if skip:
-                pick = policy.fitting(self.now, self)
-                if pick is None:
-                    self.blocked = self.limits.reserve == "peak"  # otherwise there is only less and less room
-                    return
-                job: Job | None = pick.job
-                policy.commit(pick, self.now)
-            else:
-                job = policy.peek(self.now, self)
-                if job is not None and not self._fits(self.calls[job.seq]):
-                    self.blocked = True
-                    return
-                job = policy.take(self.now, self)
-            if job is None:
-                self.blocked = True
-                return
-            call = self.calls[job.seq]
-            call.admitted = self.now
-            policy.charge(job, policy.layer.cost(job), self.now)
-            self._enter(call)
 
     def _enter(self, call: Call) -> None:
         self.orders += 1
@@ -155,30 +99,13 @@ class Jumping(Batch):
             self.filling.append(call)
             self._chunk(call)
 
-    def _blocks(self, call: Call) -> int:
-        size = self.limits.block_tokens
-        if self.grows:
-            return -(-(call.prompt + call.produced) // size)
-        return -(-(call.prompt + call.job.limit) // size)
-
     def _fits(self, call: Call) -> bool:
         limits = self.limits
         if self._blocks(call) + limits.watermark > self.free:
             return False
         if self.whole and self.chunks and call.target - call.prefilled > self.budget:
             return False
-        return limits.reserve != "peak" or self._peak(call) < limits.pool_tokens
-
-    def _peak(self, call: Call) -> int:
-        """`kv.peak` with lengths as of clock 0: what is there grows by as much as what is to come shrinks."""
-        clock = self.clock
-        entering = [(1 - one.job.limit - clock, one.prompt + 1 - clock) for one in (*self.filling, call)]
-        most = total = 0
-        for k, (left, has) in enumerate(sorted(self.lengths + entering), 1):
-            total += has
-            if total - k * left > most:
-                most = total - k * left
-        return most
+        return self.peaks is None or self.peaks.fits(call, self.filling, self.clock)
 
     # Starting and ending
     def _decode(self, call: Call) -> None:
@@ -188,8 +115,8 @@ class Jumping(Batch):
         self.context += call.prompt + call.produced
         heappush(self.ends, (base + call.output, call.order, call))
         self.phase[(call.prompt - base - 1) % len(self.phase)] += 1
-        if self.limits.reserve == "peak":
-            insort(self.lengths, (1 - call.job.limit - base, call.prompt - base))
+        if self.peaks is not None:
+            self.peaks.add(call)
 
     def leave(self, call: Call) -> None:
         del self.members[call.order]
@@ -207,8 +134,8 @@ class Jumping(Batch):
         if self.ahead and call in self.ahead:
             self.ahead.remove(call)
             self.free += 1
-        if self.limits.reserve == "peak":
-            del self.lengths[bisect_left(self.lengths, (1 - call.job.limit - base, call.prompt - base))]
+        if self.peaks is not None:
+            self.peaks.drop(call)
 
     def _end_decodes(self) -> None:
         """Those whose last token was made by the tick that brought the clock here."""
@@ -284,32 +211,17 @@ class Jumping(Batch):
 
     def _unblocks(self, n: int) -> int:
         """The number of decodes, at most n, after which somebody might be admitted though nothing happens."""
-        at_peak = self.limits.reserve == "peak"
-        if at_peak:
-            job = self.policy.peek(self.now, self) if self.limits.head == "stop" else None
-            n = min(n, 1 if job is None else self._fits_after(self.calls[job.seq]))
+        if self.limits.head == "skip":
+            return n if self.peaks is None else 1  # there is only less and less room; but peaks fall
+        view: View = self
+        if self.peaks is not None:
+            view, job = ROOMY, self.policy.peek(self.now, self)
+            n = 1 if job is None else min(n, self.peaks.fits_after(self.calls[job.seq], self.clock))
         if self.overtakes and n > 1:
-            overtaken = self.policy.next_overtaking(ROOMY if at_peak else self, self.clock + n)
+            overtaken = self.policy.next_overtaking(view, self.clock + n)
             if overtaken is not None:
                 n = min(n, max(overtaken - self.clock, 1))
         return n
-
-    def _fits_after(self, call: Call) -> int:
-        """With `peak`: a number of decodes before which a call that does not fit cannot fit.
-
-        It comes earlier and earlier in the order of what is to come. Peaks after its place fall by a token with every
-        decode; the one at its own place rises, until it overtakes the one before it; those before do not change.
-        """
-        own = 1 - call.job.limit - self.clock
-        place = bisect_left(self.lengths, (own, call.prompt + 1 - self.clock))
-        total, wait, most = sum(has for _, has in self.lengths[:place]), 1, self.limits.pool_tokens - 1
-        total += call.prompt + 1 - self.clock
-        if total - (place + 1) * own > most and place:
-            wait = max(wait, own - self.lengths[place - 1][0])
-        for k, (left, has) in enumerate(self.lengths[place:], place + 2):
-            total += has
-            wait = max(wait, total - k * left - most)
-        return wait
 
     def _due(self, until: int | None) -> int | None:
         """The next moment that has a time, not a number of iterations."""
@@ -338,14 +250,6 @@ class Jumping(Batch):
             done += 1
         self.free = free
         return done + 1
-
-    # What policies may see
-    @property
-    def running(self) -> Sequence[Job]:
-        return [call.job for call in self.members.values()]
-
-    def fits(self, job: Job) -> bool:
-        return self._fits(self.calls[job.seq])
 
 
 def ticks_for(time: int, first: int, step: int) -> int:

@@ -1,6 +1,7 @@
 """Rules about the key-value cache that both engines obey."""
 
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from fairq.sim.engine.call import Call
@@ -40,6 +41,50 @@ VICTIMS: dict[str, Callable[[Call], Any]] = {
 }
 
 
-def victim(running: Sequence[Call], rule: str) -> Call:
+class Peaks:
+    """`peak` of sequences that decode together, kept as of clock 0: all that they have grows by as much as what is to
+    come shrinks, so the order, and every sum of both, stays as it is until somebody comes or goes."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.most = limits.pool_tokens - 1
+        self.lengths: list[tuple[int, int]] = []  # (-left, has), what has most to come first
+
+    def add(self, call: Call) -> None:
+        insort(self.lengths, self._length(call))
+
+    def drop(self, call: Call) -> None:
+        del self.lengths[bisect_left(self.lengths, self._length(call))]
+
+    def _length(self, call: Call) -> tuple[int, int]:
+        return 1 - call.job.limit - call.base, call.prompt - call.base
+
+    def fits(self, call: Call, entering: Iterable[Call], clock: int) -> bool:
+        """May it join, besides those that are just being admitted?"""
+        new = [(1 - one.job.limit - clock, one.prompt + 1 - clock) for one in (*entering, call)]
+        total = 0
+        for k, (left, has) in enumerate(sorted(self.lengths + new), 1):
+            total += has
+            if total - k * left > self.most:
+                return False
+        return True
+
+    def fits_after(self, call: Call, clock: int) -> int:
+        """A number of decodes before which a call that does not fit cannot fit.
+
+        It comes earlier and earlier in the order of what is to come. Peaks after its place fall by a token with every
+        decode; the one at its own place rises, until it passes the one before it; those before do not change.
+        """
+        own, has = 1 - call.job.limit - clock, call.prompt + 1 - clock
+        place, wait = bisect_left(self.lengths, (own, has)), 1
+        total = sum(before for _, before in self.lengths[:place]) + has
+        if place and total - (place + 1) * own > self.most:
+            wait = max(wait, own - self.lengths[place - 1][0])
+        for k, (left, has) in enumerate(self.lengths[place:], place + 2):
+            total += has
+            wait = max(wait, total - k * left - self.most)
+        return wait
+
+
+def victim(running: Iterable[Call], rule: str) -> Call:
     """Who makes place when a sequence needs a block and none is free."""
     return max(running, key=VICTIMS[rule])
