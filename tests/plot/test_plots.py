@@ -82,6 +82,13 @@ def test_a_link_shows_every_packet_when_it_was_sent() -> None:
     assert diamonds == {3, 5, 9, 13, 11}  # the finishes in GPS
 
 
+def test_what_is_fair_does_not_depend_on_what_was_said() -> None:
+    """Two flows of twenty packets of 10, served at once: the first packets of both are over at 20."""
+    drawn = figure(*run_of("link/lying-lengths", "sfq"))
+    diamonds = [list(line.get_xdata()) for line in drawn.axes[0].lines if line.get_marker() == "D"]
+    assert diamonds == [[*range(20, 401, 20)]] * 2
+
+
 @pytest.mark.parametrize("name", ["fluid-and-packets", "eights-and-twos", "wf2q-burst", "stalled-link"])
 def test_the_drawn_fluid_has_served_each_packet_when_gps_ends_it(name: str) -> None:
     scenario = load(GALLERY / "link" / f"{name}.yaml")
@@ -110,6 +117,19 @@ def test_a_router_shows_order_and_service_of_each_joint_interval() -> None:
 def test_a_cluster_shows_dominant_shares() -> None:
     drawn = figure(*run_of("cluster/drf-paper", "drf"))
     assert [float(line.get_ydata()[-1]) for line in drawn.axes[0].lines] == pytest.approx([2 / 3, 2 / 3])
+
+
+def test_an_engine_shows_service_and_first_tokens() -> None:
+    """Two clients of one request each, alone in the engine: both are served all they asked for, at once."""
+    asked = {"at": 0, "prompt": 100, "output": 50}
+    given = {"layer": "engine", "requests": [{"client": name, **asked} for name in "ab"], "policies": ["vtc"]}
+    scenario = build(given)
+    run = scenario.run("vtc")
+    above, below = figure(scenario, [run]).axes
+    assert above.get_title(loc="left") == "vtc"
+    points = [line.get_xydata()[0] for line in below.lines]
+    assert [at for at, _ in points] == [0, 0]
+    assert all(0 < wait < float(run.makespan) / 1e9 for _, wait in points)
 
 
 @pytest.mark.parametrize("name", ["cpu/deadlock", "cpu/waking-sleeper", "cpu/quantum-too-small", "router/departments"])

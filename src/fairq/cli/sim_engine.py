@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from fairq.cli.sim_inline import Part, assemble
-from fairq.cli.sim_output import AsJson, Csv, File, Parquet, Policies, Seed, Sweep, run_all, tell
+from fairq.cli.sim_output import AsJson, Csv, File, Parquet, Plot, Policies, Seed, Sweep, run_all, tell
 from fairq.sim.engine.run import EngineRun
 from fairq.sim.engine.scenario import EngineScenario
 from fairq.sim.scenario import inline
@@ -65,6 +65,7 @@ def engine(
     as_json: AsJson = False,
     csv: Csv = None,
     parquet: Parquet = None,
+    plot: Plot = None,
 ) -> None:
     """Requests in an LLM engine with continuous batching: what each policy does to every client."""
     parts = {
@@ -93,7 +94,7 @@ def engine(
     }
     scenario = assemble(EngineScenario, file, parts, policy or [], options, FORM)
     runs: list[EngineRun] = run_all(scenario, sweep)
-    tell(runs, EngineRun.jobs, _print_tables, as_json=as_json, csv=csv, parquet=parquet, plot=None, perfetto=None)
+    tell(runs, EngineRun.jobs, _print_tables, as_json=as_json, csv=csv, parquet=parquet, plot=plot, perfetto=None)
 
 
 def _part(option: str, text: str, names: tuple[str, ...]) -> Part:

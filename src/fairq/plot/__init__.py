@@ -7,6 +7,7 @@ cpu      who ran, waited, slept, was blocked or held a lock; deadlines; for prop
 link     each packet, where the fluid (GPS) ends it, the tag that decided; service beside the fluid's
 router   dispatches, and normalized service over each interval of joint backlog
 cluster  dominant shares, task by task, and who holds what
+engine   service of each client over time, and how long each request waited for its first token
 
 Nothing is told by colour alone: flows also have a pattern, a marker, a row or a label of their own.
 """
@@ -22,7 +23,7 @@ from fairq.sim.scenario import Run, Scenario
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LAYERS = ("cpu", "link", "router", "cluster")
+LAYERS = ("cpu", "link", "router", "cluster", "engine")
 FORMATS = (".svg", ".png", ".pdf")
 
 

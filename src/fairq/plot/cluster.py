@@ -30,7 +30,7 @@ def shares(axes: Axes, run: ClusterRun, users: list[str], found: Mapping[str, Lo
     tasks = "  ".join(f"{user} {count}" for user, count in run.as_json()["tasks"].items() if user in found)
     steps = run.steps[:MOST_STEPS]
     cut = f"  ·  first {MOST_STEPS} of {len(run.steps)} steps" if len(run.steps) > MOST_STEPS else ""
-    caption(axes, run.spec, f"tasks after the last pick: {tasks}{cut}")
+    caption(axes, run.label, f"tasks after the last pick: {tasks}{cut}")
     timed = any(time for time, *_ in steps)
     axes.set_xlabel("time" if timed else "picks", labelpad=1)
     axes.set_ylabel("dominant share", fontsize=7.5)

@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from fairq.core.policy import Unit
 from fairq.measure.cpu import Span, waiting_times
 from fairq.plot.shares import Charge, draw_service
-from fairq.plot.style import ALARM, INK, PALE, SOFT, Look, Panel, caption, legend, looks, rows, sheet, whole
+from fairq.plot.style import ALARM, INK, LOST, PALE, SOFT, Look, Panel, caption, legend, looks, rows, sheet, whole
 from fairq.policies import POLICIES
 from fairq.sim.cpu.live import Live
 from fairq.sim.cpu.run import CpuRun
@@ -21,7 +21,6 @@ MOST_ROWS = 24
 MOST_SLICES = 100  # in a picture; what comes later is left out, and said to be
 WAIT: dict[str, Any] = {"facecolor": PALE, "edgecolor": SOFT, "linewidth": 0.4}
 BLOCKED: dict[str, Any] = {"facecolor": "white", "edgecolor": ALARM, "linewidth": 0.6, "hatch": "xxxxx"}
-LOST: dict[str, Any] = {"facecolor": "#efefef", "edgecolor": SOFT, "linewidth": 0.0, "hatch": "////"}
 
 
 class Held(NamedTuple):
@@ -89,7 +88,7 @@ def figures(run: CpuRun, until: int) -> str:
 def gantt(axes: Axes, run: CpuRun, tasks: list[str], found: dict[str, Look], until: int) -> dict[str, Any]:
     """Returns what needs a legend, by name."""
     rows(axes, tasks)
-    caption(axes, run.spec, figures(run, until))
+    caption(axes, run.label, figures(run, until))
     row = {task: index for index, task in enumerate(tasks)}
     told: dict[str, Any] = {}
 

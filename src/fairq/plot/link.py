@@ -7,10 +7,11 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from fairq.core.number import Number
 from fairq.core.policy import Why
-from fairq.plot.style import INK, SOFT, Look, Panel, caption, end_labels, legend, looks, rows, sheet, whole
+from fairq.plot.style import INK, LOST, SOFT, Look, Panel, caption, end_labels, legend, looks, rows, sheet, whole
 from fairq.sim.link.run import LinkRun
 from fairq.sim.link.scenario import LinkScenario
 
@@ -27,12 +28,13 @@ Curve = list[tuple[float, float]]
 def draw(scenario: LinkScenario, runs: Sequence[LinkRun]) -> Figure:
     flows = [flow.id for flow in scenario.all_flows()][:MOST_ROWS]
     found = looks(flows)
-    fluid = LinkRun(scenario, "gps")
     until = min(max(seen(run) for run in runs), max(end(run) for run in runs))
     chart = 0.3 * len(flows) + 0.15
-    figure, panels = sheet(scenario.title, [Panel(chart), Panel(1.15, 0.12)] * len(runs), flows, keys=5)
+    figure, panels = sheet(scenario.title, [Panel(chart), Panel(1.15, 0.12)] * len(runs), flows, keys=6)
     for index, run in enumerate(runs):
         axes, below = panels[2 * index], panels[2 * index + 1]
+        if index == 0 or run.scenario is not runs[index - 1].scenario:
+            fluid = LinkRun(honest(run.scenario), "gps")
         packets(axes, run, fluid, flows, found, until)
         service(below, run, fluid, flows, found, until)
         for one in (axes, below):
@@ -44,8 +46,17 @@ def draw(scenario: LinkScenario, runs: Sequence[LinkRun]) -> Figure:
     told.append(Line2D([], [], color=SOFT, linestyle="--", label="service in the fluid"))
     told.append(Line2D([], [], marker=7, linestyle="", color=SOFT, markersize=4, label="arrives"))
     told.append(Line2D([], [], linestyle="", label="S start, F finish tag, VC clock, +Q ×n quanta: what decided"))
+    if scenario.stalls:
+        told.append(Patch(label="the link stands still", **LOST))
     legend(figure, told)
     return figure
+
+
+def honest(scenario: LinkScenario) -> LinkScenario:
+    """With true lengths: what is fair does not depend on what was said."""
+    fields = {name: getattr(scenario, name) for name in LinkScenario.model_fields}
+    packets = tuple(packet.model_copy(update={"estimate": None}) for packet in scenario.packets)
+    return LinkScenario.model_construct(**{**fields, "packets": packets})
 
 
 def end(run: LinkRun) -> float:
@@ -67,7 +78,7 @@ def packets(
     parts = [] if delay is None else [f"mean delay {float(delay):.4g}"]
     if until < end(run):
         parts.append(f"first {until:g} of {end(run):g}")
-    caption(axes, run.spec, "  ·  ".join(parts))
+    caption(axes, run.label, "  ·  ".join(parts))
     over: dict[str, Number] = {}
     bars: dict[tuple[str, float], list[tuple[float, float]]] = {}
     tags = reasons(run) if len(run.departures) <= MOST_TAGS else {}
@@ -85,6 +96,9 @@ def packets(
                 float(begin + stop) / 2, y, tags[job.id], fontsize=6.5, ha="center", va="center",
                 bbox={"boxstyle": "round,pad=0.12", "facecolor": "white", "edgecolor": "none"},
             )  # fmt: skip
+    for stall in run.scenario.stalls:
+        if stall.at < until:
+            axes.axvspan(stall.at, min(stall.at + stall.for_, until), **LOST)
     for (flow, thick), spans in bars.items():
         axes.broken_barh(spans, (row[flow] - thick / 2, thick), **found[flow].bar)
     for flow, y in row.items():

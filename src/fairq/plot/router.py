@@ -52,7 +52,7 @@ def dispatches(
 ) -> None:
     rows(axes, tenants)
     row = {tenant: index for index, tenant in enumerate(tenants)}
-    caption(axes, run.spec, "" if len(steps) <= MOST_DISPATCHES else f"first {MOST_DISPATCHES} of {len(steps)}")
+    caption(axes, run.label, "" if len(steps) <= MOST_DISPATCHES else f"first {MOST_DISPATCHES} of {len(steps)}")
     bars: dict[str, list[tuple[float, float]]] = {}
     for step in steps[:MOST_DISPATCHES]:
         if step["tenant"] not in row:

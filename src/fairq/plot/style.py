@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
@@ -39,6 +40,9 @@ SETTINGS: Any = {  # matplotlib types its keys one by one
     "svg.fonttype": "none",  # letters stay letters: small files that can be searched
     "svg.hashsalt": "fairq",
 }
+
+LOST: dict[str, Any] = {"facecolor": "#efefef", "edgecolor": SOFT, "linewidth": 0.0, "hatch": "////"}
+"""Time in which nobody is served although somebody waits."""
 
 
 class Look(NamedTuple):
@@ -123,6 +127,10 @@ def legend(figure: Figure, handles: Sequence[Any]) -> None:
 
 def patches(found: dict[str, Look]) -> list[Patch]:
     return [Patch(label=flow, **look.bar) for flow, look in found.items()]
+
+
+def markers(found: dict[str, Look]) -> list[Line2D]:
+    return [Line2D([], [], marker=look.marker, markersize=4, label=flow, **look.line) for flow, look in found.items()]
 
 
 def end_labels(axes: Axes, ends: Sequence[tuple[float, float, str]]) -> None:
