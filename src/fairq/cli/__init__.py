@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "policies": ("fairq.cli.policies:policies", "the schedulers: what each is fair in, must know, and promises"),
     "choose": ("fairq.cli.choose:choose", "which scheduler fits what you want and know"),
     "trace": ("fairq.cli.trace:app", "look at recorded traffic"),
+    "calibrate": ("fairq.cli.calibrate:calibrate", "fit a simulated engine's times to those of a real one"),
     "key": ("fairq.cli.key:app", "make API keys"),
     "config": ("fairq.cli.config:app", "check a configuration, print its schema"),
 }

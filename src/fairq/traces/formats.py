@@ -94,7 +94,12 @@ def vllm_timings(row: Row) -> Request:
         arrival=row.seconds("arrival_s"),
         input_tokens=row.count("input_toks"),
         output_tokens=row.count("output_toks"),
-        measured=Measured(queued, row.seconds("first_token_s") - queued, row.seconds("last_token_s") - queued),
+        measured=Measured(
+            queued,
+            row.seconds("first_token_s") - queued,
+            row.seconds("last_token_s") - queued,
+            row.seconds("scheduled_s") - queued,
+        ),
     )
 
 

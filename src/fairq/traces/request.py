@@ -13,12 +13,14 @@ class Measured(Struct, frozen=True, omit_defaults=True):
     queued    when the server took it in, on the trace's clock (its arrival, where nothing finer is recorded)
     ttft      from `queued` to the first token
     latency   from `queued` to the last token
+    scheduled from `queued` to the beginning of its prefill
     A request that the server refused has neither a first nor a last token.
     """
 
     queued: float
     ttft: float | None = None
     latency: float | None = None
+    scheduled: float | None = None
 
     @property
     def refused(self) -> bool:
