@@ -248,6 +248,19 @@ class Policy:
         decision = self.select(now, view)
         return decision.job if isinstance(decision, Pick) else None
 
+    def admit(self, now: Time, view: View) -> Job | None:
+        """`take`, if the job fits: for a layer in which the first in turn may have to wait for room. None if it does,
+        and for a Wait, whose plan is carried out."""
+        decision = self.select(now, view)
+        if isinstance(decision, Pick):
+            if not view.fits(decision.job):
+                return None
+            self.commit(decision, now)
+            return decision.job
+        if decision.plan is not None:
+            self.commit(decision, now)
+        return None
+
     def fitting(self, now: Time, view: View) -> Pick | None:
         """The first in turn that fits, for a layer in which a head that does not fit is passed over. A policy without
         an order of all that wait passes nobody over."""

@@ -37,6 +37,7 @@ class FlowPolicy(Policy):
             cls.take = Policy.take  # type: ignore[method-assign]  # the short ways below are not its ways
         if cls.take is Policy.take or "commit" in cls.__dict__:
             cls.peek = Policy.peek  # type: ignore[method-assign]
+            cls.admit = Policy.admit  # type: ignore[method-assign]
             cls.fitting = Policy.fitting  # type: ignore[method-assign]
 
     # What a subclass says
@@ -106,12 +107,16 @@ class FlowPolicy(Policy):
 
     def commit(self, decision: Decision, now: Time) -> None:
         """The head of a flow leaves its queue. Its new place, and the idle reset, wait for `charge`."""
-        if not isinstance(decision, Pick):
+        if type(decision) is not Pick:
             return
         flow = decision.job.flow
         self.picked(flow)
         self._waiting -= 1
-        self._take_head(flow)
+        queue = self.queues[flow]
+        if len(queue) > 1 and not self.cancelled:
+            queue.popleft()
+        else:
+            self._take_head(flow)
 
     def take(self, now: Time, view: View) -> Job | None:
         heap = self.ranking.heap
@@ -126,6 +131,12 @@ class FlowPolicy(Policy):
     def peek(self, now: Time, view: View) -> Job | None:
         heap = self.ranking.heap
         return self.queues[heap[0][1]][0] if heap else None
+
+    def admit(self, now: Time, view: View) -> Job | None:
+        heap = self.ranking.heap
+        if not heap or not view.fits(self.queues[heap[0][1]][0]):
+            return None
+        return self.take(now, view)
 
     def fitting(self, now: Time, view: View) -> Pick | None:
         """O(F log F): flows in order of rank; inside a flow nobody is passed over."""

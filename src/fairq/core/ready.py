@@ -86,6 +86,12 @@ class JobPolicy(Policy):
         first = self.first()
         return None if first is None else self.jobs[first[2]]
 
+    def admit(self, now: Time, view: View) -> Job | None:
+        first = self.first()
+        if first is None or not view.fits(self.jobs[first[2]]):
+            return None
+        return self.take(now, view)
+
     def fitting(self, now: Time, view: View) -> Pick | None:
         """O(n log n)."""
         for _, _, id_ in sorted(self.entries.values()):

@@ -34,6 +34,7 @@ class Counting(FlowPolicy):
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
         self.h = token_cost(self.cost, self.input, self.output)
+        self.flat = not self.h.cross and not self.h.square  # does every output token cost the same?
         self.counters: dict[str, Counter] = {}
         self.began: dict[str, int] = {}  # job that runs -> the clock at which it would have had no token yet
         self.kept: dict[str, int] = {}  # tokens of jobs that were preempted
@@ -63,8 +64,9 @@ class Counting(FlowPolicy):
             self.ranking.put(flow, self.read(flow))
 
     def lift(self, flow: str, level: Number) -> None:
-        counter = self.counter(flow)
-        counter.settle(self.clock())
+        counter, clock = self.counters[flow], self.clock()
+        if counter.at != clock:
+            counter.settle(clock)
         if level > counter.value:
             counter.value = level
 
@@ -79,11 +81,11 @@ class Counting(FlowPolicy):
         """The least (counter, flow) of those that wait."""
         ranking, clock, counters = self.ranking, self.clock(), self.counters
         while heap := ranking.heap:
-            bound, flow = heap[0]
-            now = counters[flow].read(clock)
-            if now == bound:
-                return heap[0]
-            ranking.put(flow, now)
+            first = heap[0]
+            now = counters[first[1]].read(clock)
+            if now == first[0]:
+                return first
+            ranking.put(first[1], now)
         return None
 
     def select(self, now: Time, view: View) -> Decision:
@@ -98,7 +100,13 @@ class Counting(FlowPolicy):
 
     def take(self, now: Time, view: View) -> Job | None:
         self.first()
-        return super().take(now, view)
+        return FlowPolicy.take(self, now, view)
+
+    def admit(self, now: Time, view: View) -> Job | None:
+        first = self.first()
+        if first is None or not view.fits(self.queues[first[1]][0]):
+            return None
+        return FlowPolicy.take(self, now, view)
 
     fitting = FlowPolicy.fitting
 
@@ -141,37 +149,54 @@ class Counting(FlowPolicy):
 
     # The charges
     def charge(self, job: Job, amount: int, now: Time) -> None:
-        assert isinstance(job, Generation)
-        self.add(job.flow, self.h.admission(job.prompt))
+        counter, h = self.counters[job.flow], self.h
+        counter.value += counter.unit * (h.once + h.input * job.prompt)  # type: ignore[attr-defined]
 
     def started(self, job: Job, now: Time, given: int = 0) -> None:
-        assert isinstance(job, Generation)
-        clock, h = self.clock(), self.h
-        had = self.kept.pop(job.id, 0)
-        counter = self.counter(job.flow)
-        counter.settle(clock)
-        if given:
-            counter.value += counter.unit * h.tokens(job.prompt, had, had + given)
-            had += given
-        self.began[job.id] = clock - had
-        counter.speed += h.output + h.cross * job.prompt + 2 * h.square * had
-        counter.bend += h.square
+        clock, counter, id_ = self.clock(), self.counters[job.flow], job.id
+        had = self.kept.pop(id_, 0) if self.kept else 0
+        if counter.at != clock:
+            counter.settle(clock)
+        if self.flat:
+            cost = self.h.output
+            counter.value += counter.unit * (cost * given)
+            counter.speed += cost
+        else:
+            self._move(counter, job, had, had + given)
+        self.began[id_] = clock - had - given
 
     def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
         began = self.began.pop(job.id, None)
-        had = self.kept.pop(job.id, 0)
-        if began is not None:
-            assert isinstance(job, Generation)
-            clock, h = self.clock(), self.h
-            had = clock - began
-            counter = self.counters[job.flow]
-            counter.settle(clock)
-            counter.speed -= h.output + h.cross * job.prompt + 2 * h.square * had
-            counter.bend -= h.square
-        if reason is Stop.PREEMPTED:
-            self.kept[job.id] = had
+        if began is None:  # it was in prefill
+            tokens = self.kept.pop(job.id, 0)
         else:
-            self.ended(job, had)
+            clock, counter = self.clock(), self.counters[job.flow]
+            tokens = clock - began
+            if counter.at != clock:
+                counter.settle(clock)
+            if self.flat:
+                counter.speed -= self.h.output
+            else:
+                self._hold(counter, job, tokens)
+        if reason is Stop.PREEMPTED:
+            self.kept[job.id] = tokens
+        else:
+            self.ended(job, tokens)
+
+    def _move(self, counter: Counter, job: Job, had: int, has: int) -> None:
+        """A job begins to move a settled counter, with `has` tokens of which `had` were charged."""
+        assert isinstance(job, Generation)
+        h = self.h
+        counter.value += counter.unit * h.tokens(job.prompt, had, has)
+        counter.speed += h.output + h.cross * job.prompt + 2 * h.square * has
+        counter.bend += h.square
+
+    def _hold(self, counter: Counter, job: Job, has: int) -> None:
+        """It moves it no longer."""
+        assert isinstance(job, Generation)
+        h = self.h
+        counter.speed -= h.output + h.cross * job.prompt + 2 * h.square * has
+        counter.bend -= h.square
 
     def ended(self, job: Job, tokens: int) -> None:
         """A request has left with so many output tokens."""
@@ -184,8 +209,9 @@ class Counting(FlowPolicy):
             counter.unit = self.normalized(flow.id, 1)
 
     def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
-        self.counter(job.flow)
-        super().arrive(job, now, cause)
+        if job.flow not in self.counters:
+            self.counter(job.flow)
+        FlowPolicy.arrive(self, job, now, cause)
 
     # What shells read
     def why(self, flow: str, rank: Number) -> Why:

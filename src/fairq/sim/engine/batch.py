@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 
 from fairq.core.job import Job
-from fairq.core.policy import Policy, Stop
+from fairq.core.policy import Need, Policy, Stop
 from fairq.sim.engine.call import Call
 from fairq.sim.engine.cost import Cost, Limits
-from fairq.sim.engine.kv import could_ever_fit
+from fairq.sim.engine.kv import longest
 
 
 class Batch:
@@ -38,6 +38,10 @@ class Batch:
         self.moved = 0  # tokens of cache that it swaps
         self.since = 0  # decodes since the last iteration of whole prompts
         self.blocked = False  # the first in turn does not fit, or the policy waits
+        self.queued = 0  # calls that the policy holds
+        self.longest = longest(limits)
+        self.by_token = Need.TOKENS in policy.needs
+        self.refusing = type(policy).refuses is not Policy.refuses
         self.timed = type(policy).next_change is not Policy.next_change
 
     # The world
@@ -72,16 +76,18 @@ class Batch:
 
     def _arrive(self, call: Call) -> None:
         job = call.job
-        if not could_ever_fit(call, self.limits):
+        if call.prompt + job.limit > self.longest:
             call.finish, call.reason = call.arrival, "error"
-        elif self.policy.refuses(job, self.now):
+        elif self.refusing and self.policy.refuses(job, self.now):
             call.finish, call.reason = call.arrival, "refused"
         else:
             self.calls[job.seq] = call
+            self.queued += 1
             self.policy.arrive(job, self.now)
 
     def _cancel(self, call: Call) -> None:
         if call.admitted is None:
+            self.queued -= 1
             self.policy.cancel(call.job, self.now)
         elif call in self.preempted:
             self.preempted.remove(call)
@@ -104,25 +110,22 @@ class Batch:
                     return
                 self._enter(self.preempted.popleft())
                 continue
+            if not self.queued:
+                return
             if skip:
                 pick = policy.fitting(self.now, self)
-                if pick is None:
-                    self.blocked = True
-                    return
-                job: Job | None = pick.job
-                policy.commit(pick, self.now)
+                job = None if pick is None else pick.job
+                if pick is not None:
+                    policy.commit(pick, self.now)
             else:
-                job = policy.peek(self.now, self)
-                if job is not None and not self._fits(self.calls[job.seq]):
-                    self.blocked = True
-                    return
-                job = policy.take(self.now, self)
+                job = policy.admit(self.now, self)
             if job is None:
                 self.blocked = True
                 return
+            self.queued -= 1
             call = self.calls[job.seq]
             call.admitted = self.now
-            policy.charge(job, policy.layer.cost(job), self.now)
+            policy.charge(job, call.prompt if self.by_token else policy.layer.cost(job), self.now)
             self._enter(call)
 
     def _chunk(self, call: Call) -> None:

@@ -27,6 +27,7 @@ class Jumping(Batch):
         self.filling: list[Call] = []  # members in prefill
         self.ends: list[tuple[int, int, Call]] = []  # (clock at which it ends, order, call); stale if the order changed
         self.batch = self.context = 0  # of those that decode
+        self.size = limits.block_tokens
         self.phase = [0] * limits.block_tokens  # how many need a block when the clock is minus this, modulo the block
         self.ahead: set[Call] = set()  # were swapped in with the block that they need for the next token
         self.peaks = Peaks(limits) if limits.reserve == "peak" else None
@@ -53,29 +54,32 @@ class Jumping(Batch):
     # The plan
     def _plan(self) -> bool:
         """Is the next iteration one of its own kind (prefill, swapping), not the first of a stretch of decodes?"""
-        limits = self.limits
-        self.chunks, self.moved, self.blocked = [], 0, False
+        limits, busy = self.limits, self.queued or self.preempted
+        if self.chunks:
+            self.chunks = []
+        self.moved, self.blocked = 0, False
         if self.whole:
             self.budget = limits.step_tokens
-            if self.since >= limits.admit_every or not self.members:
+            if busy and (self.since >= limits.admit_every or not self.members):
                 self._admit()
             if self.chunks:
                 return True
             self._grow()
-        else:
-            preempted = self.grows and self._grow()
+            return self.moved > 0
+        preempted = self._grow()
+        if busy or self.filling:
             self.budget = limits.step_tokens - self.batch
             for call in self.filling:
                 self._chunk(call)
-            if not preempted:
+            if busy and not preempted:
                 self._admit()
-        return bool(self.chunks or self.moved)
+        return bool(self.chunks) or self.moved > 0
 
     def _grow(self) -> bool:
-        preempted = False
+        """Blocks for the next token of every sequence that decodes; was anybody preempted?"""
         if not self.grows:
-            return preempted
-        at = -self.clock % len(self.phase)
+            return False
+        at, preempted = -self.clock % self.size, False
         while (need := self.phase[at] - len(self.ahead)) > self.free:
             self._preempt(victim(self.members.values(), self.limits.victim))
             preempted = True
@@ -93,7 +97,7 @@ class Jumping(Batch):
             self.budget -= 1
             self._decode(call)
             self.policy.started(call.job, self.now)
-            if self.grows and (call.prompt + call.produced - 1) % len(self.phase) == 0:
+            if self.grows and (call.prompt + call.produced - 1) % self.size == 0:
                 self.ahead.add(call)
         else:
             self.filling.append(call)
@@ -114,7 +118,7 @@ class Jumping(Batch):
         self.batch += 1
         self.context += call.prompt + call.produced
         heappush(self.ends, (base + call.output, call.order, call))
-        self.phase[(call.prompt - base - 1) % len(self.phase)] += 1
+        self.phase[(call.prompt - base - 1) % self.size] += 1
         if self.peaks is not None:
             self.peaks.add(call)
 
@@ -129,8 +133,8 @@ class Jumping(Batch):
         call.produced = produced = self.clock - base
         self.batch -= 1
         self.context -= call.prompt + produced
-        self.phase[(call.prompt - base - 1) % len(self.phase)] -= 1
-        self.free += -(-(call.prompt + produced - 1) // len(self.phase)) if self.grows else call.blocks
+        self.phase[(call.prompt - base - 1) % self.size] -= 1
+        self.free += -(-(call.prompt + produced - 1) // self.size) if self.grows else call.blocks
         if self.ahead and call in self.ahead:
             self.ahead.remove(call)
             self.free += 1
@@ -190,7 +194,7 @@ class Jumping(Batch):
         while self.members.get(ends[0][1]) is not ends[0][2]:
             heappop(ends)
         n = ends[0][0] - self.clock
-        waiting = self.blocked or self.preempted or self.policy.waiting()
+        waiting = self.queued or self.preempted
         if self.whole and waiting and self.since < self.limits.admit_every:
             n = min(n, self.limits.admit_every - self.since)
         first, step = cost.a + cost.c * batch + cost.d * self.context, cost.d * batch

@@ -8,12 +8,11 @@ from fairq.sim.engine.call import Call
 from fairq.sim.engine.cost import Limits
 
 
-def could_ever_fit(call: Call, limits: Limits) -> bool:
-    """Alone in the engine, up to its limit."""
-    tokens = call.prompt + call.job.limit
+def longest(limits: Limits) -> int:
+    """The most tokens that a call may have at its limit; a longer one would not fit if it were alone."""
     if limits.reserve == "peak":
-        return tokens < limits.pool_tokens  # LightLLM keeps one token free
-    return limits.blocks_for(tokens) + limits.watermark <= limits.blocks
+        return limits.pool_tokens - 1  # LightLLM keeps one token free
+    return (limits.blocks - limits.watermark) * limits.block_tokens
 
 
 def peak(lengths: Iterable[tuple[int, int]]) -> int:
