@@ -149,6 +149,29 @@ def test_many_processors_tasks_and_ticks_are_cut_to_what_can_be_read(tmp_path: P
     assert re.search(r"first \d+ of \d+ ticks", drawn.axes[0].get_title(loc="right"))
 
 
+def test_names_may_be_of_any_kind(tmp_path: Path) -> None:
+    names = ["優先度", "a<b&c", "$x_1$", "é" * 40]
+    scenario = build({"layer": "cpu", "title": "公平", "tasks": [{"id": name, "burst": 3} for name in names]})
+    for path in (tmp_path / "it.svg", tmp_path / "it.png"):
+        save(scenario, [scenario.run("rr")], path)
+    text = (tmp_path / "it.svg").read_text()
+    assert "優先度" in text
+    assert "a&lt;b&amp;c" in text
+    assert "$x_1$" in text
+
+
+def test_a_cluster_in_which_nothing_happened_is_an_empty_picture() -> None:
+    user = {"id": "A", "demand": {"cpu": 1}, "arrival": 9, "tasks": 1}
+    scenario = build({"layer": "cluster", "capacity": {"cpu": 1}, "users": [user], "horizon": 5, "policies": ["drf"]})
+    assert figure(scenario, [scenario.run("drf")]).axes
+
+
+def test_many_jobs_are_drawn_in_time_that_grows_with_the_picture() -> None:
+    scenario = build({"layer": "cpu", "tasks": [{"id": "T", "period": 2, "wcet": 1}], "horizon": 40_000})
+    run = scenario.run("edf")
+    assert "first 200 of 40000 ticks" in figure(scenario, [run]).axes[0].get_title(loc="right")
+
+
 def test_the_same_runs_make_the_same_bytes(tmp_path: Path) -> None:
     for name in ("one.svg", "two.svg"):
         save(*run_of("cluster/drf-paper", "drf"), tmp_path / name)

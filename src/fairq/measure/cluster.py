@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from operator import itemgetter
 
 from msgspec import Struct
@@ -87,7 +88,7 @@ def shares(
     )
     holding: dict[str, dict[str, int]] = {}
     at = 0
-    for (now, users), (until, _) in zip(backlogs, [*backlogs[1:], (end, frozenset())], strict=True):
+    for (now, users), (until, _) in pairwise([*backlogs, (end, frozenset())]):
         while at < len(changes) and changes[at][0] <= now:
             _, sign, task = changes[at]
             of_user = holding.setdefault(task.user, dict.fromkeys(capacity, 0))

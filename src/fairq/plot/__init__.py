@@ -12,6 +12,7 @@ engine   service of each client over time, and how long each request waited for 
 Nothing is told by colour alone: flows also have a pattern, a marker, a row or a label of their own.
 """
 
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -55,7 +56,8 @@ def save(scenario: Scenario, runs: Sequence[Run], path: Path) -> None:
     # Nothing of the day goes into the file: the same runs make the same bytes.
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix)
     try:
-        with mpl.rc_context(SETTINGS):
+        with mpl.rc_context(SETTINGS), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")  # then it is drawn as a box
             drawn.savefig(path, metadata=undated)
     except OSError as error:
         raise ConfigError("plot", str(path), error.strerror or "cannot be written") from None

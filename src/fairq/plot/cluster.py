@@ -38,7 +38,8 @@ def shares(axes: Axes, run: ClusterRun, users: list[str], found: Mapping[str, Lo
     for user in users:
         own = [(float(time if timed else n), float(s)) for n, (time, _, who, s) in enumerate(steps, 1) if who == user]
         at_last = {0.0: 0.0} | dict(own)  # of several steps at one time, how things stood after them
-        line = [*at_last.items(), (float(steps[-1][0] if timed else len(steps)), own[-1][1] if own else 0.0)]
+        over = float(steps[-1][0] if timed and steps else len(steps))
+        line = [*at_last.items(), (over, own[-1][1] if own else 0.0)]
         look = found[user]
         axes.step(*zip(*line, strict=True), where="post", marker=look.marker, markersize=4, **look.line)
         last.append((*line[-1], user))

@@ -1,6 +1,8 @@
 """A CPU run: a row for each task, and below it how many were ready and did not run."""
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
@@ -74,10 +76,11 @@ def seen(run: CpuRun) -> int:
 
 def figures(run: CpuRun, until: int) -> str:
     """The run's means, and what of it is shown."""
-    mean = run.as_json()["mean"]
-    parts = [f"{key} {value:.4g}" for key, value in mean.items() if value is not None]
+    found = run.measures
+    means = {"turnaround": found.turnaround, "waiting": found.waiting, "response": found.response}
+    parts = [f"{key} {summary.mean:.4g}" for key, summary in means.items() if summary]
     if any(live.deadline is not None for live in run.lives):
-        parts.append(f"{run.measures.misses} missed")
+        parts.append(f"{found.misses} missed")
     if run.deadlock:
         parts.append(f"DEADLOCK at {run.deadlock[0]}")
     if until < run.end:
@@ -97,11 +100,9 @@ def gantt(axes: Axes, run: CpuRun, tasks: list[str], found: dict[str, Look], unt
         if inside:
             axes.broken_barh(inside, (y - height / 2, height), **style)
 
-    ran: dict[str, list[Span]] = {}
     for cpu, line in enumerate(run.timelines):
         for task, start, end, state in line:
             if state == "run" and task in row:
-                ran.setdefault(task, []).append((start, end))
                 if len(run.timelines) > 1 and start < until:
                     axes.text(
                         (start + min(end, until)) / 2, row[task], str(cpu), ha="center", va="center", fontsize=7,
@@ -129,8 +130,8 @@ def gantt(axes: Axes, run: CpuRun, tasks: list[str], found: dict[str, Look], unt
             lines(axes, locks, y, until)
             told["lock"] = Line2D([], [], color=INK, linewidth=2.2, label="holds the locks named before it")
         told |= moments(axes, live, y, until)
-    for task, spans in ran.items():
-        bars(spans, row[task], 0.62, **found[task].bar)
+    for task, y in row.items():
+        bars(ran(run).get(task, []), y, 0.62, **found[task].bar)
     return told
 
 
@@ -197,13 +198,25 @@ def ready(axes: Axes, run: CpuRun, until: int) -> None:
     axes.tick_params(axis="y", labelsize=7)
 
 
+@lru_cache(maxsize=1)
+def ran(run: CpuRun) -> dict[str | None, list[Span]]:
+    """Task -> when it ran, in order."""
+    found: dict[str | None, list[Span]] = {}
+    for line in run.timelines:
+        for task, start, end, _ in line:
+            found.setdefault(task, []).append((start, end))
+    return {task: sorted(spans) for task, spans in found.items()}
+
+
 def pieces(live: Live, run: CpuRun) -> Iterator[tuple[int, int, int]]:
     """(start, end, its own ticks before) of each stretch in which the job ran."""
     until = run.end if live.completion is None else live.completion
+    spans = ran(run).get(live.source.id, [])
     done = 0
-    spans = sorted((start, end) for line in run.timelines for task, start, end, _ in line if task == live.source.id)
-    for start, end in spans:
+    for start, end in spans[max(bisect_left(spans, (live.release, 0)) - 1, 0) :]:
         start, end = max(start, live.release), min(end, until)
+        if start >= until:
+            return
         if start < end:
             yield start, end, done
             done += end - start

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
@@ -18,9 +19,12 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 HATCHES = ("", "///", "|||", "\\\\\\", "xxx", "---")  # no dots: they make an SVG ten times larger
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
+# Letters that DejaVu Sans, which comes with matplotlib, does not have: names may be Japanese. The first one installed.
+CJK = ("Noto Sans CJK JP", "Noto Sans JP", "Hiragino Sans", "Yu Gothic", "IPAexGothic", "IPAGothic")
+INSTALLED = {font.name for font in fontManager.ttflist}
+
 SETTINGS: Any = {  # matplotlib types its keys one by one
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
+    "font.family": ["DejaVu Sans", *[name for name in CJK if name in INSTALLED][:1]],
     "font.size": 9,
     "axes.edgecolor": SOFT,
     "axes.labelcolor": INK,
