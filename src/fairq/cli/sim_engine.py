@@ -20,10 +20,12 @@ Examples:
 
     fairq sim engine --trace arena.csv --pool-tokens 10000 --preset a10g-llama2-7b --policy vtc --policy fcfs --json
 
+    fairq sim engine --workload vtc-overload --policy fcfs --policy vtc --policy vtc-predict:predictor=oracle
+
     fairq sim engine --trace mooncake.jsonl --first 2000 --tenants-by prefix:50 --preset rtx4090-llama3.1-8b --policy lcf
 """  # noqa: E501
 
-FORM = "--trace FILE, or --request CLIENT:AT:PROMPT:OUTPUT"
+FORM = "--trace FILE, --workload NAME, or --request CLIENT:AT:PROMPT:OUTPUT"
 NAMES = ("client", "at", "prompt", "output")
 REQUEST = typer.Option(
     "--request",
@@ -32,6 +34,9 @@ REQUEST = typer.Option(
 )
 CLIENT = typer.Option("--client", metavar="ID:weight=", help="A client's weight; repeat. Without it, 1.")
 TRACE = typer.Option("--trace", metavar="FILE", help="Recorded requests; see `fairq trace describe`.")
+WORKLOAD = typer.Option(
+    "--workload", metavar="NAME[:key=value,...]", help="Synthetic requests; see `fairq trace workloads`."
+)
 TENANTS = typer.Option(help="Who a recorded request is charged to: trace, one, hash:K, prefix:K.")
 SHOWN = 20  # clients in a table; --json and --csv have all
 
@@ -41,6 +46,7 @@ def engine(
     request: Annotated[list[str] | None, REQUEST] = None,
     client: Annotated[list[str] | None, CLIENT] = None,
     trace: Annotated[Path | None, TRACE] = None,
+    workload: Annotated[str | None, WORKLOAD] = None,
     tenants_by: Annotated[str | None, TENANTS] = None,
     first: Annotated[int | None, typer.Option(help="Only so many recorded requests.")] = None,
     speed: Annotated[str | None, typer.Option(help="Recorded time runs so many times faster.")] = None,
@@ -74,6 +80,7 @@ def engine(
     }
     options: dict[str, object] = {
         "trace": None if trace is None else str(trace),
+        "workload": workload,
         "tenants_by": tenants_by,
         "first": first,
         "speed": speed,

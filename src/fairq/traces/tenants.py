@@ -14,22 +14,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
+from typing import Protocol
 
 import msgspec
 
 from fairq.core.errors import ConfigError
 from fairq.traces.request import Request
-from fairq.traces.trace import Trace
 
 RULE = "must be trace, one, hash:K or prefix:K with K from 1 to 9999"
 Tenant = Callable[[int, Request], str]
 
 
-def default_rule(trace: Trace) -> str:
+class Traffic(Protocol):
+    """A trace, or a workload that can be iterated like one."""
+
+    name: str
+    clients: bool
+    block_tokens: int
+
+    def __iter__(self) -> Iterator[Request]: ...
+
+
+def default_rule(trace: Traffic) -> str:
     return "trace" if trace.clients else "one"
 
 
-def tenant_of(rule: str, trace: Trace) -> Tenant:
+def tenant_of(rule: str, trace: Traffic) -> Tenant:
     """The function (place in the trace, request) -> tenant. ConfigError for a rule that this trace cannot follow."""
     name, _, digits = rule.partition(":")
     if rule == "one":
@@ -52,7 +62,7 @@ def tenant_of(rule: str, trace: Trace) -> Tenant:
     return hashed
 
 
-def with_tenants(trace: Trace, rule: str, requests: Iterable[Request] | None = None) -> Iterator[Request]:
+def with_tenants(trace: Traffic, rule: str, requests: Iterable[Request] | None = None) -> Iterator[Request]:
     """The trace's requests (or these of it) with `client` set by the rule."""
     tenant = tenant_of(rule, trace)
     for place, request in enumerate(trace if requests is None else requests):

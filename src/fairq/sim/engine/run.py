@@ -19,6 +19,7 @@ from fairq.sim.collector import collector_paused
 from fairq.sim.draw import draws
 from fairq.sim.engine.batch import Batch
 from fairq.sim.engine.call import Call
+from fairq.sim.engine.closed import Closed, ClosedJumping, ClosedStepping, without
 from fairq.sim.engine.jumping import Jumping
 from fairq.sim.engine.scenario import SECOND, EngineScenario
 from fairq.sim.engine.stepping import Stepping
@@ -27,6 +28,7 @@ from fairq.sim.trace import Trace
 
 PROVIDES = frozenset({Need.SIZE, Need.TOKENS, Need.PREFIX, Need.DEADLINE, Need.RANDOM})
 ENGINES: dict[str, type[Batch]] = {"jump": Jumping, "step": Stepping}
+CLOSED: dict[str, type[Batch]] = {"jump": ClosedJumping, "step": ClosedStepping}
 OUTPUT = 2  # cost of an output token in input tokens, as in the VTC paper
 
 
@@ -64,15 +66,18 @@ class EngineRun(Run):
             raise ValueError(f"record = {record!r}: an engine's run has no trace of steps")
         self.scenario, self.spec = scenario, policy
         with collector_paused():
-            self.calls = scenario.calls()
+            self.calls, followers = scenario.calls()
             given = scenario.weights()
             flows = dict.fromkeys(call.job.flow for call in self.calls)
             self._weights = {flow: given.get(flow, Fraction(1)) for flow in flows}
             made = make(policy)
             self.policy, self.params = made.name, made.parameters()
-            self.engine = ENGINES[scenario.engine](made, scenario.limits(), scenario.cost_model())
+            engines = CLOSED if followers else ENGINES
+            self.engine = engines[scenario.engine](made, scenario.limits(), scenario.cost_model())
             bind(made, self.engine, self._weights, scenario.seed)
-            self.engine.add(self.calls)
+            if isinstance(self.engine, Closed):
+                self.engine.follow(followers)
+            self.engine.add(without(self.calls, followers))
             self.engine.run()
         self.counters: dict[str, Any] = dict(made.show().get("counters", {}))
 

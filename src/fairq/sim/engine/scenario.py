@@ -4,16 +4,22 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
+from msgspec import Struct
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from fairq.core.errors import FairqError
 from fairq.core.job import Generation
 from fairq.sim.engine.call import Call
+from fairq.sim.engine.closed import Follower
 from fairq.sim.engine.cost import DEFAULT_PRESET, PRESETS, Cost, Limits
 from fairq.sim.scenario import Name, Natural, Part, Positive, Ratio, Scenario, Whole
+
+if TYPE_CHECKING:
+    from fairq.traces import Trace
+    from fairq.workloads import Workload
 
 MOST_REQUESTS = 2_000_000
 SECOND = 1_000_000_000  # ns
@@ -75,9 +81,27 @@ class Coefficients(Part):
     e: Natural = 0
 
 
+class Wish(Struct, kw_only=True):
+    """A request before it is a call: times in ns. after: the place among the recorded ones of that which it follows,
+    `think` later."""
+
+    arrival: int
+    client: str
+    prompt: int
+    output: int
+    limit: int | None = None
+    cancel: int | None = None
+    priority: int = 0
+    predicted: int | None = None
+    prefix: tuple[int, ...] = ()
+    after: int | None = None
+    think: int = 0
+
+
 class EngineScenario(Scenario):
     """preset      costs and limits of an engine; `cost` and the keys after it replace its values
     trace       a file of recorded requests, beside `requests` or instead of them
+    workload    a synthetic workload, drawn with the scenario's seed, likewise: NAME or NAME:key=value,key=value
     tenants_by  who a recorded request is charged to: trace, one, hash:K, prefix:K
     first       only so many recorded requests
     speed       the trace's time runs so many times faster
@@ -102,14 +126,17 @@ class EngineScenario(Scenario):
     clients: Annotated[tuple[Client, ...], Field(max_length=100_000)] = ()
     requests: tuple[Requests, ...] = ()
     trace: Path | None = None
+    workload: str | None = None
     tenants_by: str | None = None
     first: Positive | None = None
     speed: Ratio = Field(default=1, validate_default=True)
 
     @model_validator(mode="after")
     def _is_whole(self) -> "EngineScenario":
-        if not self.requests and self.trace is None:
-            raise ValueError("requests: missing (or a trace)")
+        if not self.requests and self.trace is None and self.workload is None:
+            raise ValueError("requests: missing (or a trace, or a workload)")
+        if self.trace is not None and self.workload is not None:
+            raise ValueError("workload: a trace is given already")
         seen: set[str] = set()
         for client in self.clients:
             if client.id in seen:
@@ -142,43 +169,91 @@ class EngineScenario(Scenario):
         """Of the clients that were given one."""
         return {client.id: client.weight for client in self.clients}
 
-    def calls(self) -> list[Call]:
-        """Every request in order of arrival; at one time those listed first come first. Raises FairqError."""
-        found = sorted([*self._listed(), *self._recorded()], key=lambda one: one[0])
-        calls = []
-        for seq, (arrival, client, prompt, output, batch, prefix) in enumerate(found):
-            limit = output if batch is None or batch.max_tokens is None else batch.max_tokens
-            job = Generation(
-                id=str(seq),
-                flow=client,
-                seq=seq,
-                arrival=arrival,
-                size=output,
-                priority=batch.priority if batch else 0,
-                prompt=prompt,
-                limit=max(limit, 1),
-                prefix=prefix,
-            )
-            calls.append(Call(job, arrival + batch.cancel if batch and batch.cancel is not None else None))
-        return calls
+    def calls(self) -> tuple[list[Call], list[Follower]]:
+        """Every request in order of arrival, at one time those listed first come first; and which of them arrive only
+        when another one has left. Raises FairqError.
+        """
+        recorded = list(self._recorded())
+        wishes = [*self._listed(), *recorded]
+        wishes.sort(key=lambda one: one.arrival)
+        calls = [_call(seq, wish) for seq, wish in enumerate(wishes)]
+        if not any(wish.after is not None for wish in recorded):
+            return calls, []
+        made = {id(wish): call for wish, call in zip(wishes, calls, strict=True)}
+        followers = [
+            Follower(made[id(wish)], made[id(recorded[wish.after])], wish.think)
+            for wish in recorded
+            if wish.after is not None
+        ]
+        return calls, followers
 
-    def _listed(self) -> Iterator[tuple[int, str, int, int, Requests | None, tuple[int, ...]]]:
+    def _listed(self) -> Iterator[Wish]:
         for batch in self.requests:
             for number in range(batch.count):
-                yield batch.at + number * batch.every, batch.client, batch.prompt, batch.output, batch, ()
+                yield Wish(
+                    arrival=batch.at + number * batch.every,
+                    client=batch.client,
+                    prompt=batch.prompt,
+                    output=batch.output,
+                    limit=batch.max_tokens,
+                    cancel=batch.cancel,
+                    priority=batch.priority,
+                )
 
-    def _recorded(self) -> Iterator[tuple[int, str, int, int, Requests | None, tuple[int, ...]]]:
-        if self.trace is None:
+    def _recorded(self) -> Iterator[Wish]:
+        found = self._source()
+        if found is None:
             return
-        from fairq.traces import Trace, default_rule, with_tenants
+        from fairq.traces import default_rule, with_tenants
 
-        trace = Trace(self.trace)
-        recorded = with_tenants(trace, self.tenants_by or default_rule(trace), islice(trace, self.first))
-        for one in recorded:
-            at = round(Fraction(one.arrival) * SECOND / self.speed)
-            yield at, one.client, max(one.input_tokens, 1), one.output_tokens, None, one.blocks
+        for one in with_tenants(found, self.tenants_by or default_rule(found), islice(found, self.first)):
+            yield Wish(
+                arrival=self._hasten(one.arrival),
+                client=one.client,
+                prompt=max(one.input_tokens, 1),
+                output=one.output_tokens,
+                limit=one.limit,
+                cancel=None if one.cancel is None else self._hasten(one.cancel),
+                predicted=one.predicted,
+                prefix=one.blocks,
+                after=one.after,
+                think=self._hasten(one.think),
+            )
+
+    def _source(self) -> "Trace | Workload | None":
+        if self.trace is not None:
+            from fairq.traces import Trace
+
+            return Trace(self.trace)
+        if self.workload is not None:
+            from fairq.workloads import make
+
+            return make(self.workload, self.seed)
+        return None
+
+    def _hasten(self, seconds: float) -> int:
+        """Recorded seconds in nanoseconds of the simulation."""
+        if self.speed == 1:
+            return round(seconds * SECOND)
+        return round(Fraction(seconds) * SECOND / self.speed)
 
     def run(self, policy: str, record: str | None = None) -> Any:
         from fairq.sim.engine.run import EngineRun
 
         return EngineRun(self, policy, record)
+
+
+def _call(seq: int, wish: Wish) -> Call:
+    job = Generation(
+        id=str(seq),
+        flow=wish.client,
+        seq=seq,
+        arrival=wish.arrival,
+        size=wish.output,
+        estimate=wish.predicted,
+        priority=wish.priority,
+        prompt=wish.prompt,
+        limit=max(wish.output if wish.limit is None else wish.limit, 1),
+        prefix=wish.prefix,
+    )
+    return Call(job, None if wish.cancel is None else wish.arrival + wish.cancel)
