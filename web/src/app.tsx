@@ -1,15 +1,23 @@
+import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { t, type Key } from "./i18n";
 import { Hatches } from "./lab/colours";
 import { LabPage } from "./lab/LabPage";
+import { CheckPage } from "./pages/Check";
+import { ChoosePage } from "./pages/Choose";
+import { GalleryPage } from "./pages/Gallery";
+import { LineagePage } from "./pages/Lineage";
+import { TourPage } from "./pages/Tour";
 import { follow, path } from "./route";
 import { lang, theme } from "./settings";
 
-const NAV: [string, Key][] = [["/lab", "navLab"]];
+const NAV: [string, Key][] = [["/lab", "navLab"], ["/lab/tour", "navTour"], ["/lab/map", "navMap"], ["/lab/gallery", "navGallery"], ["/lab/choose", "navChoose"], ["/lab/checklist", "navCheck"]];
+const PAGES: Record<string, () => JSX.Element> = { tour: TourPage, map: LineagePage, gallery: GalleryPage, choose: ChoosePage, checklist: CheckPage };
 
 export function App() {
   const here = path.value;
   const page = here.split("/")[2] ?? "";
+  const Page = PAGES[page] ?? LabPage;
   useEffect(() => {
     document.title = `${t("brand")} – ${document.querySelector("h1")?.textContent ?? ""}`;
   });
@@ -29,7 +37,7 @@ export function App() {
           <button type="button" class="plain" lang={lang.value === "ja" ? "en" : "ja"} title={t("languageTitle")} onClick={() => (lang.value = lang.value === "ja" ? "en" : "ja")}>{t("language")}</button>
         </div>
       </header>
-      <main id="main" tabIndex={-1}><LabPage /></main>
+      <main id="main" tabIndex={-1}><Page /></main>
       <footer class="bottom">{t("footer")}</footer>
     </div>
   );

@@ -10,7 +10,7 @@ import { onKey } from "./player";
 import { Policies } from "./Policies";
 import { answer, embedded, gallery, load, mode, openYaml, policies, position, predict, scenario, scenarioId, shown } from "./session";
 import { Stage } from "./Stage";
-import { textOf } from "./titles";
+import { told } from "./titles";
 
 const upper = (name: string) => (name[0]!.toUpperCase() + name.slice(1)) as Capitalize<Mode>;
 
@@ -81,10 +81,10 @@ export function LabPage() {
           <label class="scenario">{t("scenario")}
             <select value={scenarioId.value ?? ""} onChange={(event) => { const id = event.currentTarget.value; if (id) void load(current, { scenario: id, custom: null, policies: null, step: 0, predict: predict.value }); }}>
               {!scenarioId.value && <option value="">{t("scenarioEdited")}</option>}
-              {own.map((each) => <option key={each.id} value={each.id}>{textOf(each.id, "title") ?? each.title}</option>)}
+              {own.map((each) => <option key={each.id} value={each.id}>{told(each).title}</option>)}
             </select>
           </label>
-          {named && <p class="look-for"><strong>{t("lookFor")}</strong> {textOf(named.id, "look") ?? named.look_for}</p>}
+          {named && <p class="look-for"><strong>{t("lookFor")}</strong> {told(named).look}</p>}
           <Policies />
         </div>
         <Form />

@@ -45,20 +45,25 @@ export const decisions = computed(() => {
 
 let running: AbortController | undefined;
 
+/** Fetches what there is to run, once. False when the server cannot be asked. */
+export async function catalogued(): Promise<boolean> {
+  if (gallery.value.length) return true;
+  try {
+    const [all, known] = await Promise.all([api.scenarios(), api.policies()]);
+    batch(() => {
+      gallery.value = all;
+      catalogue.value = known;
+    });
+    return true;
+  } catch (error) {
+    problem.value = (error as Error).message;
+    return false;
+  }
+}
+
 export async function load(to: Mode, shown: Shown): Promise<void> {
   const view = MODES[to];
-  try {
-    if (!gallery.value.length) {
-      const [all, known] = await Promise.all([api.scenarios(), api.policies()]);
-      batch(() => {
-        gallery.value = all;
-        catalogue.value = known;
-      });
-    }
-  } catch (error) {
-    problem.value = String((error as Error).message);
-    return;
-  }
+  if (!(await catalogued())) return;
   const found = gallery.value.find((each) => each.id === (shown.scenario ?? view.scenario));
   const start = found ?? gallery.value.find((each) => each.id === view.scenario)!;
   batch(() => {

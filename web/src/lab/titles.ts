@@ -1,8 +1,9 @@
-// Scenario files are written in English; their Japanese is the page's.
-import { has, t } from "../i18n";
+import type { ScenarioView } from "../api.types";
+import { titlesJa } from "../i18n/titles.ja";
 import { lang } from "../settings";
 
-export function textOf(id: string, part: "title" | "look"): string | null {
-  const key = `${part}_${id.replaceAll(/[/-]/g, "_")}`;
-  return lang.value === "ja" && has(key) ? t(key) : null;
+/** A scenario's title and what to look for, in the chosen language. Files of one's own say it in theirs. */
+export function told(view: Pick<ScenarioView, "id" | "title" | "look_for">): { title: string; look: string } {
+  const ja = lang.value === "ja" ? titlesJa[view.id] : undefined;
+  return { title: ja?.[0] ?? view.title, look: ja?.[1] ?? view.look_for };
 }
