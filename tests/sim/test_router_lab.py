@@ -265,7 +265,7 @@ def test_sfq_keeps_meters_in_the_band_and_service_within_two_charges(drawn: Any)
         (["--tenant", "A:cost=1,count=1,weight=nan"], "weight = 'nan': must be a number"),
         (["--tenant", "A:cost=1,count=99999999"], "more than 1000000"),
         (["--tenant", "A:cots=1,count=1"], "unknown key; did you mean cost"),
-        (["--tenant", "A:cost=1,count=1", "--tenant", "A:cost=1,count=1"], "tenant A: id: given twice"),
+        (["--tenant", "A:cost=1,count=1", "--tenant", "A:cost=1,count=1"], "tenants[1].id = 'A': given twice"),
         (["--tenant", "A:cost=1,count=1", "--policy", "sqf"], "did you mean"),
         (["--tenant", "A:cost=1,count=1", "--policy", "rr"], "needs preemption, which layer router lacks"),
         ([], "tenants: missing"),

@@ -1,16 +1,16 @@
 """`fairq sim cpu`."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from fairq.cli.sim_inline import assemble
 from fairq.cli.sim_output import AsJson, Csv, File, Parquet, Perfetto, Plot, Policies, Seed, Sweep, run_all, tell
 from fairq.sim.cpu.run import CpuRun
 from fairq.sim.cpu.scenario import CpuScenario
-from fairq.sim.scenario import build, inline
-from fairq.sim.source import InvalidScenario, Place, Source, read_yaml
+from fairq.sim.scenario import inline
+from fairq.sim.source import InvalidScenario
 
 EXAMPLES = """
 Examples:
@@ -64,7 +64,11 @@ def cpu(
         "max_steps": max_steps,
         "seed": seed,
     }
-    scenario = _scenario(file, task or [], periodic or [], policy or [], options)
+    written = [("--task", text, ONE) for text in task or []] + [
+        ("--periodic", text, RECURRING) for text in periodic or []
+    ]
+    parts = {"tasks": [(option, text, _task(option, text, names)) for option, text, names in written]}
+    scenario = assemble(CpuScenario, file, parts, policy or [], options, "--task ID:ARRIVAL:BURST")
     runs: list[CpuRun] = run_all(scenario, sweep)
     tell(runs, _rows, _print_tables, as_json=as_json, csv=csv, parquet=parquet, plot=plot, perfetto=perfetto)
     deadlocked = [run for run in runs if run.deadlock]
@@ -72,36 +76,6 @@ def cpu(
         typer.echo(f"fairq sim cpu: {run.label}: {_deadlock(run)}", err=True)
     if deadlocked:
         raise typer.Exit(2)
-
-
-def _scenario(
-    file: Path | None, tasks: list[str], periodic: list[str], policies: list[str], options: dict[str, Any]
-) -> CpuScenario:
-    source = read_yaml(file) if file else Source("options", {"layer": "cpu"}, {})
-    given: dict[str, Any] = dict(source.value)
-    given |= {key: value for key, value in options.items() if value is not None}
-    written = [("--task", text, ONE) for text in tasks] + [("--periodic", text, RECURRING) for text in periodic]
-    if written:
-        given["tasks"] = [_task(option, text, names) for option, text, names in written]
-    if policies:
-        given.pop("policy", None)
-        given["policies"] = policies
-    if given.get("layer") != "cpu":
-        raise InvalidScenario([f"{source.where(('layer',))}: layer = {given.get('layer')!r}: must be cpu here"])
-
-    def where(place: Place) -> str:
-        if written and len(place) > 1 and place[0] == "tasks" and isinstance(place[1], int):
-            option, text, _ = written[place[1]]
-            return f"{option} {text}"
-        if place and options.get(str(place[0])) is not None:
-            return "--" + str(place[0]).replace("_", "-")
-        return source.where(place)
-
-    if "tasks" not in given and not file:
-        raise InvalidScenario(["tasks: missing; give --task ID:ARRIVAL:BURST, or a scenario file"])
-    scenario = build(given, where)
-    assert isinstance(scenario, CpuScenario)
-    return scenario
 
 
 def _task(option: str, text: str, names: tuple[str, ...]) -> dict[str, Any]:

@@ -45,6 +45,8 @@ def assemble(
         if len(place) > 1 and isinstance(place[1], int) and parts.get(key):
             option, text, _ = parts[key][place[1]]
             return f"{option} {text}"
+        if key == "policies" and policies:
+            return ""
         return "--" + key.replace("_", "-") if options.get(key) is not None else source.where(place)
 
     scenario = build(given, where)

@@ -16,10 +16,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from fairq.core.errors import UnknownName
+from fairq.core.errors import ConfigError, UnknownName
 from fairq.core.number import to_json
 from fairq.measure.fairness import Interval
 from fairq.policies import make
@@ -39,13 +39,21 @@ MOST = 2**53 - 1  # what JSON readers keep exact
 Natural = Annotated[int, Field(ge=0, le=MOST)]
 Positive = Annotated[int, Field(ge=1, le=MOST)]
 Whole = Annotated[int, Field(ge=-MOST, le=MOST)]
-Name = Annotated[str, Field(min_length=1, max_length=200, coerce_numbers_to_str=True)]
+
+
+def _printable(given: str) -> str:
+    if not given.isprintable():  # it is shown on terminals
+        raise ValueError("must not hold control characters")
+    return given
+
+
+Name = Annotated[str, Field(min_length=1, max_length=200, coerce_numbers_to_str=True), AfterValidator(_printable)]
 
 
 def _ratio(given: object) -> Fraction:
     """ "2", "1/3", "0.5" or a number."""
     try:
-        value = Fraction(str(given))
+        value = Fraction(str(given).encode("ascii").decode())
     except (ValueError, ZeroDivisionError):
         raise ValueError("must be a number such as 2, 0.5 or 1/3") from None
     if not Fraction(1, 10**9) <= value <= 10**9:
@@ -81,7 +89,9 @@ class Scenario(Part, ABC):
     look_for: Annotated[str, Field(max_length=2000)] = ""
     source: Annotated[str, Field(max_length=1000)] = ""
     policies: Annotated[
-        tuple[str, ...], BeforeValidator(_listed), Field(validation_alias=AliasChoices("policies", "policy"))
+        tuple[str, ...],
+        BeforeValidator(_listed),
+        Field(min_length=1, validation_alias=AliasChoices("policies", "policy")),
     ] = ("fcfs",)
     seed: Natural = 0
 
@@ -178,14 +188,22 @@ def load(path: Path, policies: tuple[str, ...] = (), **overrides: object) -> Sce
         given["policies"] = list(policies)
     if "layer" not in given:
         raise InvalidScenario([f"{source.name}: layer: missing; one of {', '.join(LAYERS)}"])
-    return build(
-        given, lambda place: "options" if place and overrides.get(str(place[0])) is not None else source.where(place)
-    )
+
+    def where(place: Place) -> str:
+        key = place[0] if place else ""
+        if key == "policies" and policies:
+            return ""
+        return "options" if overrides.get(str(key)) is not None else source.where(place)
+
+    return build(given, where)
 
 
 def build(given: Mapping[str, Any], where: Callable[[Place], str] = lambda place: "scenario") -> Scenario:
-    """Plain values -> a checked scenario. `where` says where a place in them was written."""
-    model = model_of(given["layer"])
+    """Plain values -> a checked scenario. `where` says where a place in them was written; "" is nowhere in a file."""
+    try:
+        model = model_of(given["layer"])
+    except UnknownName as error:
+        raise InvalidScenario([f"{where(('layer',))}: {error}"]) from None
     try:
         scenario = model.model_validate(dict(given))
     except ValidationError as error:
@@ -194,8 +212,12 @@ def build(given: Mapping[str, Any], where: Callable[[Place], str] = lambda place
         inner = {problem["loc"][:-n] for problem in problems for n in range(1, len(problem["loc"]))}
         problems = [problem for problem in problems if problem["loc"] not in inner]
         raise InvalidScenario([_line(model, given, problem, where) for problem in problems]) from None
-    for spec in scenario.policies:
-        make(spec)
+    for index, spec in enumerate(scenario.policies):
+        try:
+            make(spec)
+        except ConfigError as error:
+            at = where(("policies", index) if "policies" in given else ("policy", index))
+            raise InvalidScenario([f"{at}: {error}" if at else str(error)]) from None
     return scenario
 
 
@@ -235,7 +257,7 @@ def _line(model: type[Scenario], given: Any, problem: Any, where: Callable[[Plac
             value = None
             break
     shown = "" if value is None or isinstance(value, (dict, list)) else f" = {str(value)[:80]!r}"
-    return f"{where(place)}: {key}{shown}: {rule}" if key else f"{where(place)}: {rule}"
+    return ": ".join(part for part in (where(place), key and f"{key}{shown}", rule) if part)
 
 
 def _nearest(model: type[BaseModel], place: Place) -> str:
@@ -248,8 +270,9 @@ def _nearest(model: type[BaseModel], place: Place) -> str:
             at = next((arg for arg in getattr(at, "__args__", ()) if arg is not type(None) and arg is not ...), None)
     if at is None:
         return ""
-    near = get_close_matches(str(place[-1]), at.model_fields, n=2)
-    return f"; did you mean {' or '.join(near)}?" if near else f"; known: {', '.join(at.model_fields)}"
+    known = [field.alias or name for name, field in at.model_fields.items()]
+    near = get_close_matches(str(place[-1]), known, n=2)
+    return f"; did you mean {' or '.join(near)}?" if near else f"; known: {', '.join(known)}"
 
 
 def inline(option: str, text: str, names: tuple[str, ...], repeated: frozenset[str] = frozenset()) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from fairq.sim.scenario import Name, Natural, Part, Positive, Ratio, Scenario
+from fairq.sim.scenario import Name, Natural, Part, Positive, Ratio, Scenario, broken
 
 MOST_TASKS = 200_000
 
@@ -37,9 +37,9 @@ class User(Part):
     @model_validator(mode="after")
     def _is_possible(self) -> "User":
         if not any(self.demand.values()):
-            raise ValueError(f"user {self.id}: demand: must be above 0 for some resource")
+            raise broken("must be above 0 for some resource", "demand")
         if self.batches and (wrong := self.model_fields_set & {"tasks", "arrival", "duration"}):
-            raise ValueError(f"user {self.id}: {min(wrong)}: stands in each batch when there are batches")
+            raise broken("stands in each batch when there are batches", min(wrong))
         return self
 
     @property
@@ -61,32 +61,34 @@ class ClusterScenario(Scenario):
     def _is_whole(self) -> "ClusterScenario":
         seen: set[str] = set()
         tasks = 0
-        for user in self.users:
+        for index, user in enumerate(self.users):
             if user.id in seen:
-                raise ValueError(f"user {user.id}: id: given twice")
+                raise broken("given twice", "users", index, "id")
             seen.add(user.id)
             for resource, amount in user.demand.items():
                 there_is = self.capacity.get(resource)
                 if there_is is None:
                     near = get_close_matches(resource, [*self.capacity, *User.model_fields], n=2) or self.capacity
-                    raise ValueError(f"user {user.id}: {resource}: not in capacity; did you mean {', '.join(near)}?")
+                    rule = f"not in capacity; did you mean {' or '.join(near)}?"
+                    raise broken(rule, "users", index, "demand", resource)
                 if amount > there_is:
-                    raise ValueError(f"user {user.id}: {resource} = {amount}: more than the {there_is} there are")
+                    raise broken(f"more than the {there_is} there are", "users", index, "demand", resource)
+            if user.tasks is None and user.duration and self.horizon is None and not user.batches:
+                raise broken("missing (its tasks end), or give a horizon", "users", index, "tasks")
             tasks += self._tasks(user)
         if tasks > MOST_TASKS:
-            raise ValueError(f"users: {tasks} tasks may start, more than {MOST_TASKS}; take larger units")
+            raise broken(f"{tasks} tasks may start, more than {MOST_TASKS}; take larger units", "users")
         return self
 
     def _tasks(self, user: User) -> int:
+        """How many of its tasks may start at most."""
         if user.batches:
             return sum(batch.tasks for batch in user.batches)
         if user.tasks is not None:
             return user.tasks
         at_once = min(self.capacity[resource] // amount for resource, amount in user.demand.items() if amount)
-        if user.duration is None:
+        if user.duration is None or self.horizon is None:
             return at_once
-        if self.horizon is None:
-            raise ValueError(f"user {user.id}: tasks: missing (its tasks end), or give a horizon")
         return at_once * -(-self.horizon // user.duration)
 
     def run(self, policy: str, record: str | None = None) -> Any:

@@ -2,13 +2,14 @@
 
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from operator import itemgetter
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from fairq.core.job import Job
-from fairq.sim.scenario import Name, Natural, Part, Positive, Ratio, Scenario
+from fairq.sim.scenario import Name, Natural, Part, Positive, Ratio, Scenario, broken
 
 MOST_PACKETS = 1_000_000
 
@@ -67,20 +68,20 @@ class LinkScenario(Scenario):
     @model_validator(mode="after")
     def _is_whole(self) -> "LinkScenario":
         known: set[str] = set()
-        for flow in self.flows:
+        for index, flow in enumerate(self.flows):
             if flow.id in known:
-                raise ValueError(f"flow {flow.id}: id: given twice")
+                raise broken("given twice", "flows", index, "id")
             known.add(flow.id)
-        for packet in self.packets:
+        for index, packet in enumerate(self.packets):
             if known and packet.flow not in known:
-                raise ValueError(f"packets: flow = {packet.flow!r}: there is no such flow")
-        if sum(packet.count for packet in self.packets) > MOST_PACKETS:
-            raise ValueError(f"packets: more than {MOST_PACKETS} in all")
-        for before, after in zip(self.stalls, self.stalls[1:], strict=False):
+                raise broken("there is no such flow", "packets", index, "flow")
+        if (packets := sum(packet.count for packet in self.packets)) > MOST_PACKETS:
+            raise broken(f"{packets} in all, more than {MOST_PACKETS}", "packets")
+        for index, (before, after) in enumerate(pairwise(self.stalls), 1):
             if after.at < before.at + before.for_:
-                raise ValueError(f"stalls: at = {after.at}: must come after the stall before it has ended")
+                raise broken("must come after the stall before it has ended", "stalls", index, "at")
         if self.stalls and self.random_stalls:
-            raise ValueError("stalls: cannot go with random_stalls")
+            raise broken("cannot go with stalls", "random_stalls")
         return self
 
     def all_flows(self) -> tuple[Flow, ...]:

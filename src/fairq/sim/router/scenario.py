@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from fairq.core.job import Job
-from fairq.sim.scenario import Name, Natural, Part, Positive, Ratio, Scenario
+from fairq.sim.scenario import Name, Natural, Part, Positive, Ratio, Scenario, broken
 
 MOST_REQUESTS = 1_000_000
 
@@ -33,10 +33,9 @@ class Tenant(Part):
     def _is_one_kind(self) -> "Tenant":
         if self.batches:
             if wrong := self.model_fields_set & {"cost", "count", "join"}:
-                raise ValueError(f"tenant {self.id}: {min(wrong)}: stands in each batch when there are batches")
+                raise broken("stands in each batch when there are batches", min(wrong))
         elif self.cost is None or self.count is None:
-            missing = "cost" if self.cost is None else "count"
-            raise ValueError(f"tenant {self.id}: {missing}: missing (or batches)")
+            raise broken("missing (or batches)", "cost" if self.cost is None else "count")
         return self
 
     def joins(self) -> tuple[Batch, ...]:
@@ -52,13 +51,13 @@ class RouterScenario(Scenario):
     @model_validator(mode="after")
     def _is_whole(self) -> "RouterScenario":
         seen: set[str] = set()
-        for tenant in self.tenants:
+        for index, tenant in enumerate(self.tenants):
             if tenant.id in seen:
-                raise ValueError(f"tenant {tenant.id}: id: given twice")
+                raise broken("given twice", "tenants", index, "id")
             seen.add(tenant.id)
         requests = sum(batch.count for tenant in self.tenants for batch in tenant.joins())
         if requests > MOST_REQUESTS:
-            raise ValueError(f"tenants: {requests} requests in all, more than {MOST_REQUESTS}")
+            raise broken(f"{requests} requests in all, more than {MOST_REQUESTS}", "tenants")
         return self
 
     def arrivals(self) -> list[tuple[int, list[Job]]]:
