@@ -117,7 +117,7 @@ def compare(known: Sequence[Timing], cost: Cost, limits: Limits) -> Agreement:
     calls, engine = simulate([(one.queued, one.prompt, one.output) for one in known], cost, limits)
     made = [(call.first or 0, call.finish or 0) for call in calls]
     simulated = sorted(range(len(known)), key=lambda i: (made[i][0], i))
-    measured = sorted(range(len(known)), key=lambda i: (known[i].first, i))
+    measured = sorted(range(len(known)), key=lambda i: (round(known[i].first, 6), i))  # recorded in microseconds
     gaps = [
         (float(simulated_gap) / NS, float(measured_gap))
         for one, (first, finish) in zip(known, made, strict=True)
