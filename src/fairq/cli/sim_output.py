@@ -84,6 +84,9 @@ def tell(
     if as_json:
         print_json(runs)
     elif str(csv) != "-":
+        scenario = runs[0].scenario
+        for line in filter(None, (scenario.title, scenario.look_for)):
+            typer.echo(line)
         tables(runs)
 
 
