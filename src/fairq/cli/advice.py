@@ -114,7 +114,7 @@ RECURRING = "fairq sim cpu --periodic T1:5:2 --periodic T2:7:4 {policies}"
 LINK = "fairq sim link --packet A:0:1500:count=3 --packet B:0:500:count=7 {policies}"
 ROUTER = "fairq sim router --tenant A:cost=8,count=3 --tenant B:cost=2,count=7 {policies}"
 CLUSTER = "fairq sim cluster --capacity cpu=9,mem=18 --user A:cpu=1,mem=4 --user B:cpu=3,mem=1 {policies}"
-ENGINE = "fairq sim engine --trace data/vtc_real_trace.csv --pool-tokens 10000 --preset a10g-llama2-7b {policies}"
+ENGINE = "fairq sim engine --request A:0:256:256:count=60,every=1/2 --request B:0:256:256:count=60,every=1 {policies}"
 
 SHORTEST = Advice(
     row=1,
