@@ -26,7 +26,7 @@ from fairq.sim.scenario import Run, Scenario, load
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "docs" / "policies"
 SCENARIOS = ROOT / "examples" / "scenarios"
-DRAWN = ("timeline", "tasks", "mean", "departures", "order", "fairness", "picks", "dominant_share", "used")
+DRAWN = ("timeline", "tasks", "mean", "departures", "order", "fairness", "picks", "dominant_share", "used", "digest")
 BLOCK = re.compile(r"<!-- (?!end )([a-z]+)([^\n]*) -->\n.*?<!-- end -->", re.S)
 
 TEMPLATE = """# {name}

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from fairq.sim.engine.run import EngineRun
 from fairq.sim.scenario import Run, Scenario
 
 MOST = 16  # of a schedule's pieces in a row
@@ -18,7 +19,7 @@ def markdown(head: Sequence[str], rows: Rows) -> str:
 
 
 def of_runs(scenario: Scenario, runs: Sequence[Run]) -> tuple[list[str], Rows]:
-    return {"cpu": cpu, "link": link, "router": router, "cluster": cluster}[scenario.layer](runs)
+    return {"cpu": cpu, "link": link, "router": router, "cluster": cluster, "engine": engine}[scenario.layer](runs)
 
 
 def some(parts: Sequence[str]) -> str:
@@ -26,7 +27,7 @@ def some(parts: Sequence[str]) -> str:
 
 
 def short(value: Any) -> str:
-    return "–" if value is None else f"{float(value):.4g}"
+    return "–" if value is None else f"{float(value):.4g}" if abs(value) < 10_000 else f"{float(value):,.0f}"
 
 
 def cpu(runs: Sequence[Run]) -> tuple[list[str], Rows]:
@@ -80,3 +81,17 @@ def cluster(runs: Sequence[Run]) -> tuple[list[str], Rows]:
         )
         rows.append([f"`{run.spec}`", order, tasks, shares, used])
     return ["policy", "picks", "tasks after the last pick", "dominant shares", "used"], rows
+
+
+def engine(runs: Sequence[Run]) -> tuple[list[str], Rows]:
+    rows = []
+    for run in runs:
+        assert isinstance(run, EngineRun)
+        served = some([f"{name} {short(grown[-1])}" for name, grown in sorted(run.service.accumulated().items())])
+        clients = run.clients().items()
+        waits = some([f"{name} {short(own['ttft'] and own['ttft']['mean'])}" for name, own in clients])
+        apart = run.difference
+        gaps = [short(apart and apart.accumulated), short(apart and apart.mean)]
+        rows.append([f"`{run.spec}`", served, gaps[0], gaps[1], waits, short(run.throughput)])
+    head = ["policy", "service while requests came", "largest gap", "service difference", "first token after (s)"]
+    return [*head, "tokens/s"], rows

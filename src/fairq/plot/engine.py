@@ -10,7 +10,7 @@ from fairq.sim.engine.run import EngineRun
 from fairq.sim.engine.scenario import SECOND, EngineScenario
 
 MOST_CLIENTS = 6
-MOST_POINTS = 400  # of a client
+MOST_POINTS = 120  # of a client
 
 
 def draw(scenario: EngineScenario, runs: Sequence[EngineRun]) -> Figure:
