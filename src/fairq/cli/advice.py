@@ -59,7 +59,7 @@ QUESTIONS = (
     Question(
         key="sizes",
         ask="Is it known beforehand how much each job needs?",
-        answers={"exact": "yes", "estimated": "roughly", "unknown": "no"},
+        answers={"exact": "exactly", "estimated": "roughly", "unknown": "not at all"},
         default="estimated",
     ),
     Question(
@@ -71,13 +71,13 @@ QUESTIONS = (
     Question(
         key="resources",
         ask="Is one resource scarce, or several?",
-        answers={"one": "one", "several": "several at once"},
+        answers={"one": "one is", "several": "several at once are"},
         default="one",
     ),
     Question(
         key="locality",
         ask="Does it matter which jobs run together or where (shared prefixes, caches)?",
-        answers={"yes": "yes", "no": "no"},
+        answers={"yes": "it does", "no": "it does not"},
         default="no",
     ),
     Question(

@@ -87,6 +87,7 @@ def ask(prompt: Callable[..., str]) -> dict[str, Answer]:
         offered = OF_LAYER.get(found.get("layer") or "", {}).get(question.key, question.default)
         if question.key == "deadlines" and found["objective"] == "deadlines":
             offered = "hard"
+        typer.echo(f"\n{question.ask}", err=True)
         for answer, meaning in question.answers.items():
             typer.echo(f"    {answer:13} {meaning}", err=True)
         found[question.key] = _answer(question, prompt, offered)
@@ -96,7 +97,7 @@ def ask(prompt: Callable[..., str]) -> dict[str, Answer]:
 def _answer(question: Question, prompt: Callable[..., str], offered: str | None) -> str:
     """A beginning is enough where only one answer begins so."""
     while True:
-        said = prompt(question.ask, default=offered, err=True).strip().lower()
+        said = prompt("answer", default=offered, err=True).strip().lower()
         near = (
             [said] if said in question.answers else [one for one in question.answers if said and one.startswith(said)]
         )
