@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
 
 from fairq.core.job import Job
@@ -38,6 +38,7 @@ class Batch:
         self.moved = 0  # tokens of cache that it swaps
         self.since = 0  # decodes since the last iteration of whole prompts
         self.blocked = False  # the first in turn does not fit, or the policy waits
+        self.watch: Callable[[], None] | None = None  # called at every event, before and after admissions
         self.queued = 0  # calls that the policy holds
         self.longest = longest(limits)
         self.by_token = Need.TOKENS in policy.needs

@@ -40,7 +40,12 @@ class Jumping(Batch):
             self.let_in()
             if self.timed and (due := policy.next_change(self.now, self)) is not None and due <= self.now:
                 policy.timer(self.now)
-            if self._plan():
+            if self.watch:
+                self.watch()
+            special = self._plan()
+            if self.watch:
+                self.watch()
+            if special:
                 self._iterate()
             elif self.batch:
                 self._jump(until)

@@ -18,6 +18,7 @@ from fairq.policies import make
 from fairq.sim.collector import collector_paused
 from fairq.sim.draw import draws
 from fairq.sim.engine.batch import Batch
+from fairq.sim.engine.bounds import Bound, watch
 from fairq.sim.engine.call import Call
 from fairq.sim.engine.closed import Closed, ClosedJumping, ClosedStepping, without
 from fairq.sim.engine.jumping import Jumping
@@ -38,9 +39,14 @@ def cost_of(job: Job) -> int:
     return job.prompt + OUTPUT * (job.limit if job.estimate is None else job.estimate)
 
 
+def parts_of(weights: dict[str, Fraction]) -> int:
+    """How many units of a counter one unit of cost is at weight 1, so that it is whole at every weight."""
+    return lcm(*(weight.numerator for weight in weights.values()))
+
+
 def bind(policy: Policy, engine: Batch, weights: dict[str, Fraction], seed: int) -> None:
-    """Tells a policy of its engine and of the clients. Counters are whole: in parts of 1/(lcm of the numerators)."""
-    parts = lcm(*(weight.numerator for weight in weights.values()))
+    """Tells a policy of its engine and of the clients. Counters are whole numbers."""
+    parts = parts_of(weights)
     layer = Layer(
         name="engine",
         # Of the policies that preempt, priority alone means something where only memory makes anybody stop.
@@ -75,10 +81,15 @@ class EngineRun(Run):
             engines = CLOSED if followers else ENGINES
             self.engine = engines[scenario.engine](made, scenario.limits(), scenario.cost_model())
             bind(made, self.engine, self._weights, scenario.seed)
+            watching = watch(self.engine, len(flows))
             if isinstance(self.engine, Closed):
                 self.engine.follow(followers)
             self.engine.add(without(self.calls, followers))
             self.engine.run()
+        self.bounds: list[Bound] = []
+        if watching is not None and self.calls:
+            parts, least = parts_of(self._weights), min(self._weights.values())
+            self.bounds = watching.bounds(parts, least, max(call.prompt for call in self.calls))
         self.counters: dict[str, Any] = dict(made.show().get("counters", {}))
 
     def weights(self) -> dict[str, Fraction]:
@@ -155,7 +166,7 @@ class EngineRun(Run):
             "iterations": self.engine.iterations,
             "preemptions": self.engine.preemptions,
             "cache_hit_ratio": None,
-            "bounds": [],
+            "bounds": msgspec.to_builtins(self.bounds),
             "counters": self.counters,
             "digest": self.digest,
         }

@@ -21,7 +21,11 @@ class Stepping(Batch):
             self.let_in()
             if self.timed and (due := self.policy.next_change(self.now, self)) is not None and due <= self.now:
                 self.policy.timer(self.now)
+            if self.watch:
+                self.watch()
             decoding = self._plan()
+            if self.watch:
+                self.watch()
             if decoding or self.chunks:
                 self._carry_out(decoding)
                 continue
