@@ -2,6 +2,7 @@
 
     python -m docs.build           rewrite what is stale
     python -m docs.build --check   say what is stale; exit status 1 if anything is
+    python -m docs.build --redraw  and draw every picture anew, when what has changed is how they are drawn
 
 A page's own words stand outside of the blocks `<!-- KIND ARGUMENTS -->` ... `<!-- end -->`, and are left alone. What is
 inside is made of the code: rules and guarantees of the policy's docstring, numbers of runs of the gallery's scenarios.
@@ -223,21 +224,21 @@ def drawn(scenario: Scenario, runs: list[Run]) -> str:
     return text.replace("</svg>", f"<!-- runs {digest(scenario, runs)} -->\n</svg>")
 
 
-def stale(pictures: bool = True) -> Iterator[tuple[Path, str | None]]:
-    """What should be written where; of a picture, None while it has not been drawn."""
+def stale(pictures: bool = True, redraw: bool = False) -> Iterator[tuple[Path, str | None]]:
+    """What should be written where; of a picture None unless `pictures` are to be drawn. redraw: all of them."""
     for page, text in pages():
         if not page.exists() or page.read_text(encoding="utf-8") != text:
             yield page, text
     for page, file, specs in examples():
         picture = page.with_suffix(".svg")
         mark = f"<!-- runs {digest(*ran(file, specs))} -->"
-        if not picture.exists() or mark not in picture.read_text(encoding="utf-8"):
+        if redraw or not picture.exists() or mark not in picture.read_text(encoding="utf-8"):
             yield picture, drawn(*ran(file, specs)) if pictures else None
 
 
 def main(arguments: list[str]) -> int:
     check = "--check" in arguments
-    found = list(stale(pictures=not check))
+    found = list(stale(pictures=not check, redraw="--redraw" in arguments))
     for path, text in found:
         sys.stdout.write(f"{path.relative_to(ROOT)}\n")
         if not check and text is not None:

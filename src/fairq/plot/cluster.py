@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fairq.plot.style import INK, PALE, Look, Panel, caption, end_labels, legend, looks, patches, sheet, whole
+from fairq.plot.style import PALE, Look, Panel, beside, caption, end_labels, legend, looks, patches, sheet, whole
 from fairq.sim.cluster.run import ClusterRun
 from fairq.sim.cluster.scenario import ClusterScenario
 
@@ -61,8 +61,7 @@ def held(axes: Axes, run: ClusterRun, users: list[str], found: Mapping[str, Look
                 axes.barh(index, part, 0.62, left=left[resource], **found[user].bar)
                 left[resource] += part
     for index, resource in enumerate(names):
-        text = f"  {room.used[resource]} of {room.capacity[resource]}"
-        axes.annotate(text, (1.0, index), fontsize=8, va="center", annotation_clip=False, color=INK)
+        beside(axes, f"{room.used[resource]} of {room.capacity[resource]}", 1.0, index)
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xlim(0, 1)

@@ -149,7 +149,9 @@ def lines(axes: Axes, locks: Sequence[Held], y: float, until: int) -> None:
     for start, named in starts.items():
         names, heights = zip(*named, strict=True)
         middle = sum(heights) / len(heights)
-        axes.text(start, middle, f"{', '.join(names)} ", fontsize=7, va="center", ha="right")
+        axes.annotate(
+            ", ".join(names), (start, middle), (-3, 0), textcoords="offset points", fontsize=7, va="center", ha="right"
+        )  # fmt: skip
 
 
 def joined(spans: Sequence[Span]) -> list[Span]:

@@ -137,6 +137,13 @@ def markers(found: dict[str, Look]) -> list[Line2D]:
     return [Line2D([], [], marker=look.marker, markersize=4, label=flow, **look.line) for flow, look in found.items()]
 
 
+def beside(axes: Axes, text: str, x: float, y: float, size: float = 8) -> None:
+    """To the right of a point, also outside of the panel."""
+    axes.annotate(
+        text, (x, y), (4, 0), textcoords="offset points", fontsize=size, va="center", annotation_clip=False
+    )  # fmt: skip
+
+
 def end_labels(axes: Axes, ends: Sequence[tuple[float, float, str]]) -> None:
     """Names lines where they end: (x, y, name). Names that would cover each other are moved apart."""
     low, high = axes.get_ylim()
@@ -147,4 +154,4 @@ def end_labels(axes: Axes, ends: Sequence[tuple[float, float, str]]) -> None:
         heights.append(max(y, heights[-1] + least) if heights else y)
     above = max(heights[-1] - high, 0) if heights else 0
     for (x, _, name), at in zip(order, heights, strict=True):
-        axes.annotate(f" {name}", (x, at - above), fontsize=8, va="center", annotation_clip=False)
+        beside(axes, name, x, at - above)
