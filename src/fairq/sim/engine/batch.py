@@ -19,7 +19,10 @@ class Batch:
     clock       the service clock: decodes so far, each of which gave every started sequence one token
     calls       by the seq of their jobs, while they live
     preempted   sequences that wait to go on, first in turn first; nobody new is admitted while there are any
+    paused      `run` returns at the next boundary
     """
+
+    paused = False
 
     def __init__(self, policy: Policy, limits: Limits, cost: Cost) -> None:
         self.policy, self.limits, self.cost = policy, limits, cost
