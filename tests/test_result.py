@@ -81,6 +81,19 @@ def test_a_seed_of_its_own() -> None:
     assert len({tuple(order(seed)) for seed in range(8)}) > 1
 
 
+def test_a_sweep_of_policies_and_scenario() -> None:
+    result = fairq.run(LAB, "rr", "fcfs", sweep={"quantum": [1, 8], "switch_cost": range(2)})
+    assert result.compare().columns == ["measure"] + [
+        f"{spec} switch_cost={cost}" for cost in (0, 1) for spec in ("rr:quantum=1", "rr:quantum=8", "fcfs")
+    ]
+    rows = result.rows("measures")
+    assert [row["switches"] for row in rows if row["policy"] != "rr:quantum=1"] == [3, 3, 3, 3]
+    assert {row["switch_cost"] for row in result.rows("jobs")} == {"0", "1"}
+    last = result["fcfs switch_cost=1"].jobs()[3]
+    assert last["completion"] == 15 + 3
+    assert result.trace("fcfs switch_cost=1").scenario["switch_cost"] == 1
+
+
 @pytest.mark.parametrize(
     ("scenario", "policies", "complaint"),
     [

@@ -7,7 +7,7 @@ result.frame("jobs")              # polars
 result.why(3, "sjf")              # the decision in force at t = 3
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,8 @@ from fairq.core.number import of_json
 from fairq.policies import make
 from fairq.progress import watched
 from fairq.sim.scenario import Run, Scenario, build, load
+from fairq.sim.sweep import run as run_setting
+from fairq.sim.sweep import settings
 from fairq.sim.trace import Step, Trace
 from fairq.tables import Row, Table
 
@@ -31,12 +33,18 @@ KINDS = {
 }
 
 
-def run(scenario: Scenario | Mapping[str, Any] | str | Path, *policies: str, seed: int | None = None) -> "Result":
+def run(
+    scenario: Scenario | Mapping[str, Any] | str | Path,
+    *policies: str,
+    seed: int | None = None,
+    sweep: Mapping[str, Iterable[object]] | None = None,
+) -> "Result":
     """Runs every policy on identical arrivals.
 
     scenario  a file, the same as keys and values, or a Scenario
     policies  NAME or NAME:key=value,key=value; none: the scenario's own
     seed      instead of the scenario's own
+    sweep     key -> values, all of which are run: parameters of policies, or keys of the scenario
 
     Raises InvalidScenario, ConfigError.
     """
@@ -52,19 +60,20 @@ def run(scenario: Scenario | Mapping[str, Any] | str | Path, *policies: str, see
         for spec in policies:
             make(spec)
         scenario = scenario.model_copy(update=given | ({"policies": policies} if policies else {}))
-    return Result(scenario)
+    return Result(scenario, {key: [str(value) for value in values] for key, values in (sweep or {}).items()})
 
 
 class Result:
-    """Several policies on one scenario. `result["sjf"]` or `result[1]` is one run.
+    """Several policies on one scenario. `result["sjf"]` or `result[1]` is one run; of a sweep, also by its label.
 
     scenario  what was run
-    runs      one for each policy, in the scenario's order
+    runs      one for each policy, in the scenario's order, and for each setting of a sweep
     """
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, sweep: Mapping[str, Sequence[str]] | None = None) -> None:
         self.scenario = scenario
-        self.runs: tuple[Run, ...] = tuple(scenario.run(spec) for spec in watched(scenario.policies))
+        found = settings(scenario, sweep or {})
+        self.runs: tuple[Run, ...] = tuple(run_setting(one) for one in watched(found, name=lambda setting: setting[1]))
         self._traces: dict[tuple[str, str | None], Trace] = {}
 
     def __len__(self) -> int:
@@ -74,12 +83,12 @@ class Result:
         if isinstance(policy, int):
             return self.runs[policy]
         for one in self.runs:
-            if one.spec == policy:
+            if policy in (one.label, one.spec):
                 return one
-        raise UnknownName("policy", policy, self.scenario.policies)
+        raise UnknownName("policy", policy, (one.label for one in self.runs))
 
     def __repr__(self) -> str:
-        return f"<fairq.Result {self.scenario.layer}: {', '.join(self.scenario.policies)}>"
+        return f"<fairq.Result {self.scenario.layer}: {', '.join(one.label for one in self.runs)}>"
 
     def _repr_html_(self) -> str:
         return self.compare()._repr_html_()
@@ -93,10 +102,10 @@ class Result:
 
         Runs are functions of their scenario, so a trace is made by running again, watched; once for each policy.
         """
-        spec = self[policy].spec
-        if (spec, record) not in self._traces:
-            self._traces[spec, record] = self.scenario.run(spec, record or "events").trace()
-        return self._traces[spec, record]
+        one = self[policy]
+        if (one.label, record) not in self._traces:
+            self._traces[one.label, record] = one.scenario.run(one.spec, record or "events").trace()
+        return self._traces[one.label, record]
 
     def why(self, time: int, policy: str | int = 0) -> Step:
         """The step in force at `time`: its `why` is the decision's reason, the rest is how things stood after it.
@@ -118,23 +127,18 @@ class Result:
         """Plain values, times and tags exact. kind: measures, jobs, fairness or steps."""
         if kind not in KINDS:
             raise UnknownName("kind", kind, KINDS)
-        if kind == "measures":
-            return [{"policy": one.spec} | one.measured() for one in self.runs]
-        if kind == "jobs":
-            return [{"policy": one.spec} | row for one in self.runs for row in one.jobs()]
-        if kind == "fairness":
-            return [row for one in self.runs for row in self._fairness(one)]
-        return [row for one in self.runs for row in self._steps(one)]
+        found = {"measures": self._measures, "jobs": self._jobs, "fairness": self._fairness, "steps": self._steps}[kind]
+        return [{"policy": one.spec, **one.swept, **row} for one in self.runs for row in found(one)]
+
+    def _measures(self, one: Run) -> list[Row]:
+        return [one.measured()]
+
+    def _jobs(self, one: Run) -> list[Row]:
+        return one.jobs()
 
     def _fairness(self, one: Run) -> list[Row]:
         return [
-            {
-                "policy": one.spec,
-                "from": interval.start,
-                "to": interval.end,
-                "flow": flow,
-                "normalized_service": service,
-            }
+            {"from": interval.start, "to": interval.end, "flow": flow, "normalized_service": service}
             | {"jain": interval.jain, "max_min": one.max_min(interval)}
             for interval in one.fairness()
             for flow, service in interval.service.items()
@@ -143,7 +147,6 @@ class Result:
     def _steps(self, one: Run) -> list[Row]:
         return [
             {
-                "policy": one.spec,
                 "time": step.time,
                 "kind": step.kind,
                 "why": step.why.code if step.why else None,
@@ -151,7 +154,7 @@ class Result:
                 "running": " ".join(step.running),
                 "waiting": " ".join(id_ for ids in step.queues.values() for id_ in ids),
             }
-            for step in self.trace(one.spec).steps()
+            for step in self.trace(one.label).steps()
         ]
 
     def table(self, kind: str = "jobs") -> Table:
@@ -160,10 +163,12 @@ class Result:
 
     def compare(self) -> Table:
         """The measures side by side: one row for each, one column per policy."""
-        rows = self.rows("measures")
-        names = [name for name in dict.fromkeys(key for row in rows for key in row) if name != "policy"]
-        told = [name for name in names if any(row.get(name) is not None for row in rows)]
-        return Table({"measure": name} | {row["policy"]: row.get(name) for row in rows} for name in told)
+        columns = {one.label: one.measured() for one in self.runs}
+        names = dict.fromkeys(name for measured in columns.values() for name in measured)
+        told = [name for name in names if any(measured.get(name) is not None for measured in columns.values())]
+        return Table(
+            {"measure": name} | {label: measured.get(name) for label, measured in columns.items()} for name in told
+        )
 
     def frame(self, kind: str = "jobs") -> "polars.DataFrame":
         """A polars frame; fractions become floats. Raises ConfigError without polars (`fairq[frame]`)."""
@@ -187,7 +192,7 @@ class Result:
         """The traces of all runs, for ui.perfetto.dev. Raises ConfigError."""
         from fairq.sim.perfetto import write
 
-        write({one.spec: self.trace(one.spec) for one in self.runs}, Path(path))
+        write({one.label: self.trace(one.label) for one in self.runs}, Path(path))
 
     def to_csv(self, path: str | Path, kind: str = "jobs") -> None:
         """Exact: a fraction is written as 7/2."""

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import islice, product
+from math import prod
 from typing import Any, Literal, get_args, get_origin
 
 from fairq.core.errors import ConfigError, UnknownName
@@ -32,13 +33,14 @@ def settings(scenario: Scenario, sweep: Mapping[str, Sequence[str]]) -> list[Set
             raise UnknownName("sweep", key, parameters | single)
     of_policies = {key: values for key, values in sweep.items() if key.replace("-", "_") in parameters}
     of_scenario = {key.replace("-", "_"): values for key, values in sweep.items() if key not in of_policies}
-    specs = [spec for policy in scenario.policies for spec in expanded(policy, of_policies)]
+    every = (spec for policy in scenario.policies for spec in expanded(policy, of_policies))
+    specs = list(islice(every, MOST + 1))
+    if len(specs) * prod(map(len, of_scenario.values())) > MOST:
+        raise ConfigError("sweep", " ".join(sweep), f"more than {MOST} runs")
     found: list[Setting] = []
     for values in product(*of_scenario.values()):
         chosen = dict(zip(of_scenario, values, strict=True))
         found += [(changed(scenario, chosen), spec, chosen) for spec in specs]
-        if len(found) > MOST:
-            raise ConfigError("sweep", " ".join(sweep), f"more than {MOST} runs")
     return found
 
 
@@ -55,7 +57,8 @@ def expanded(spec: str, sweep: Mapping[str, Sequence[str]]) -> Iterator[str]:
     own = {param.name for param in make(spec).params}
     keys = [key for key in sweep if key.replace("-", "_") in own]
     name, _, rest = spec.partition(":")
-    kept = [item for item in rest.split(",") if item and item.partition("=")[0] not in keys]
+    swept = {key.replace("-", "_") for key in keys}
+    kept = [item for item in rest.split(",") if item and item.partition("=")[0].replace("-", "_") not in swept]
     for values in product(*(sweep[key] for key in keys)):
         items = [*kept, *(f"{key}={value}" for key, value in zip(keys, values, strict=True))]
         told = ":".join([name, ",".join(items)]) if items else name
