@@ -202,6 +202,7 @@ export interface TenantView {
   lead: number | null;
   share: number | null;
   entitled: number | null;
+  oldest: number | null;
   tokens: Tokens;
   outcomes: Record<string, number>;
 }

@@ -8,16 +8,19 @@ import { ChoosePage } from "./pages/Choose";
 import { GalleryPage } from "./pages/Gallery";
 import { LineagePage } from "./pages/Lineage";
 import { TourPage } from "./pages/Tour";
+import { DashPage } from "./dash/DashPage";
 import { follow, path } from "./route";
 import { lang, theme } from "./settings";
 
-const NAV: [string, Key][] = [["/lab", "navLab"], ["/lab/tour", "navTour"], ["/lab/map", "navMap"], ["/lab/gallery", "navGallery"], ["/lab/choose", "navChoose"], ["/lab/checklist", "navCheck"]];
+// Beside a gateway there is a dashboard too; the lab alone has none.
+export const LIVE = document.body.hasAttribute("data-live");
+const NAV: [string, Key][] = [...(LIVE ? ([["/", "navLive"]] as [string, Key][]) : []), ["/lab", "navLab"], ["/lab/tour", "navTour"], ["/lab/map", "navMap"], ["/lab/gallery", "navGallery"], ["/lab/choose", "navChoose"], ["/lab/checklist", "navCheck"]];
 const PAGES: Record<string, () => JSX.Element> = { tour: TourPage, map: LineagePage, gallery: GalleryPage, choose: ChoosePage, checklist: CheckPage };
 
 export function App() {
   const here = path.value;
   const page = here.split("/")[2] ?? "";
-  const Page = PAGES[page] ?? LabPage;
+  const Page = here === "/" ? DashPage : PAGES[page] ?? LabPage;
   useEffect(() => {
     document.title = `${t("brand")} – ${document.querySelector("h1")?.textContent ?? ""}`;
   });
@@ -28,7 +31,7 @@ export function App() {
       <a class="skip" href="#main">{t("skip")}</a>
       <svg id="hatches" width="0" height="0" aria-hidden="true"><Hatches /></svg>
       <header class="top">
-        <a class="brand" href="/lab"><img src="/lab/static/icon.svg" alt="" width="26" height="26" />{t("brand")}</a>
+        <a class="brand" href={LIVE ? "/" : "/lab"}><img src="/lab/static/icon.svg" alt="" width="26" height="26" />{t("brand")}</a>
         <nav aria-label={t("brand")}>
           {NAV.map(([to, key]) => <a key={to} href={to} aria-current={isLab(to) ? "page" : undefined}>{t(key)}</a>)}
         </nav>

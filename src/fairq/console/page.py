@@ -1,4 +1,5 @@
-"""The status page: plain tables that need no script. status.js only fetches the page again and swaps the tables."""
+"""The status page: plain tables that need no script. Where the built page is there, its dashboard takes their place;
+else status.js fetches them again and again."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,6 +7,7 @@ from html import escape
 
 from fairq.console.views import PoolView, State, TenantView
 from fairq.core.commands import Dispatch
+from fairq.lab.bundle import NotBuilt, head
 from fairq.ledger.words import reason
 
 SHOWN_DECISIONS = 15
@@ -16,14 +18,23 @@ def page(state: State, decisions: Mapping[str, Sequence[Dispatch]]) -> str:
     parts = [_link(state), *(_pool(pool, decisions.get(pool.name, ())) for pool in state.pools)]
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>fairq</title>\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<link rel="stylesheet" href="/static/status.css">\n'
-        '<noscript><meta http-equiv="refresh" content="5"></noscript>\n'
-        '<script src="/static/status.js" defer></script>\n</head>\n<body>\n<h1>fairq</h1>\n<main>\n'
+        '<noscript><link rel="stylesheet" href="/static/status.css">'
+        '<meta http-equiv="refresh" content="5"></noscript>\n'
+        f'{_script()}</head>\n<body data-live>\n<div id="app"></div>\n<div id="plain">\n<h1>fairq</h1>\n<main>\n'
         + "\n".join(parts)
         + '\n</main>\n<footer><a href="/metrics">metrics</a> <a href="/api/state">state</a> '
-        '<a href="/api/openapi.json">API</a></footer>\n</body>\n</html>\n'
+        '<a href="/api/openapi.json">API</a></footer>\n</div>\n</body>\n</html>\n'
     )
+
+
+def _script() -> str:
+    try:
+        return head()
+    except NotBuilt:
+        return (
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+            '<link rel="stylesheet" href="/static/status.css">\n<script src="/static/status.js" defer></script>\n'
+        )
 
 
 def _link(state: State) -> str:

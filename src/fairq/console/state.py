@@ -18,6 +18,7 @@ from fairq.console.views import (
     Tokens,
     UpstreamView,
 )
+from fairq.ledger.book import Tenant
 from fairq.ledger.fold import Totals
 from fairq.ledger.tags import units
 from fairq.ledger.world import World
@@ -154,6 +155,7 @@ def tenant_views(pool_name: str, pool: LivePool, only: str | None = None) -> lis
             lead=lead,
             share=recent[name] / charged if charged else None,
             entitled=weights[name] / entitled if name in weights else None,
+            oldest=_oldest(tenant),
             tokens=Tokens(totals.prompt, totals.cached, totals.completion),
             outcomes=dict(sorted(totals.outcomes.items())),
         )
@@ -167,6 +169,13 @@ def tenant_views(pool_name: str, pool: LivePool, only: str | None = None) -> lis
     if only is None and (pool.other.outcomes or pool.other.charged):
         views.append(view(OTHER, pool.other))
     return views
+
+
+def _oldest(tenant: Tenant | None) -> float | None:
+    if tenant is None or not tenant.queue:
+        return None
+    first = next(iter(tenant.queue.values()))
+    return max(time.monotonic_ns() - first.request.arrival, 0) / 1e9
 
 
 def _weight(world: World, name: str) -> float:

@@ -23,6 +23,7 @@ class TenantView(Struct, kw_only=True):
 
     meter        start tag of its next job, lead: how far it is ahead of virtual time; null while it is not backlogged
     share        of the cost charged in the last minute; null when there was none
+    oldest       seconds that its first waiting request has waited; null when none waits
     entitled     weight / sum of the weights of all that were served in the last minute or wait now
     """
 
@@ -42,6 +43,7 @@ class TenantView(Struct, kw_only=True):
     lead: float | None
     share: float | None
     entitled: float | None
+    oldest: float | None
     tokens: Tokens
     outcomes: dict[str, int]
 

@@ -27,15 +27,22 @@ def bundle() -> Bundle:
         raise NotBuilt(NOT_BUILT) from None
 
 
-def page(noscript: str = "fairq's lab needs JavaScript.") -> str:
-    """The same for every address: the script reads it. Raises NotBuilt."""
+def head() -> str:
+    """What loads the page. Raises NotBuilt."""
     built = bundle()
     return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>fairq</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f'<link rel="icon" href="/lab/static/icon.svg" type="image/svg+xml">\n'
+        '<link rel="icon" href="/lab/static/icon.svg" type="image/svg+xml">\n'
         f'<link rel="stylesheet" href="/lab/static/{built.style}">\n'
-        f'<script type="module" src="/lab/static/{built.script}"></script>\n</head>\n<body>\n<div id="app"></div>\n'
-        f"<noscript>{noscript}</noscript>\n</body>\n</html>\n"
+        f'<script type="module" src="/lab/static/{built.script}"></script>\n'
+    )
+
+
+def page(live: bool) -> str:
+    """The same for every address: the script reads it. `live`: is there a dashboard? Raises NotBuilt."""
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>fairq</title>\n{head()}</head>\n'
+        f'<body{" data-live" if live else ""}>\n<div id="app"></div>\n<noscript>The lab needs JavaScript.</noscript>\n'
+        "</body>\n</html>\n"
     )

@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from fairq.core.errors import ConfigError, FairqError
+from fairq.lab.arrivals import together
 from fairq.lab.catalogue import as_yaml, plain
 from fairq.lab.fluid import floods
 from fairq.lab.router import router_steps
@@ -53,6 +54,8 @@ def scenario_of(order: Order) -> Scenario:
         raise ConfigError("layer", order.layer, f"the scenario's is {given['layer']!r}")
     if "layer" not in given:
         raise InvalidScenario(["scenario: layer: missing"])
+    if given["layer"] == "engine" and given.get("trace") is not None:
+        raise ConfigError("trace", given["trace"], "the lab reads no files of the server; `fairq sim engine` does")
     if order.policies is not None:
         given.pop("policy", None)
         given["policies"] = list(order.policies)
@@ -93,7 +96,12 @@ def _steps(scenario: Scenario, run: Run) -> list[Step]:
         if cells > MOST_CELLS:
             raise FairqError("scenario: too large to be sent step by step; `fairq sim` has no such limit")
         steps.append(step)
-    return router_steps(run, steps) if scenario.layer == "router" else steps
+    match scenario.layer:
+        case "router":
+            return router_steps(run, steps)
+        case "link":
+            return together(steps)
+    return steps
 
 
 def as_text(value: Any) -> Any:

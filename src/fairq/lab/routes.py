@@ -21,7 +21,10 @@ FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
 
 
 class Lab:
-    def __init__(self) -> None:
+    """`live`: is there a dashboard at / too?"""
+
+    def __init__(self, live: bool = False) -> None:
+        self.live = live
         self.crew = Crew()
 
     def routes(self) -> list[BaseRoute]:
@@ -37,7 +40,7 @@ class Lab:
 
     async def page(self, request: Request) -> Response:
         try:
-            return Response(page(), media_type="text/html")
+            return Response(page(self.live), media_type="text/html")
         except NotBuilt as error:
             return Response(f"{error}\n", 503, media_type="text/plain")
 

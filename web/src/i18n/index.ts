@@ -1,12 +1,14 @@
 import { computed } from "@preact/signals";
 import { lang } from "../settings";
+import { dashEn } from "./dash.en";
+import { dashJa } from "./dash.ja";
 import { labEn } from "./lab.en";
 import { labJa } from "./lab.ja";
 import { pagesEn } from "./pages.en";
 import { pagesJa } from "./pages.ja";
 
-export const en = { ...labEn, ...pagesEn };
-export const ja: { [K in keyof typeof en]: (typeof en)[K] extends string ? string : (typeof en)[K] } = { ...labJa, ...pagesJa };
+export const en = { ...labEn, ...pagesEn, ...dashEn };
+export const ja: { [K in keyof typeof en]: (typeof en)[K] extends string ? string : (typeof en)[K] } = { ...labJa, ...pagesJa, ...dashJa };
 export type Texts = typeof ja;
 export type Key = keyof Texts;
 

@@ -2,7 +2,7 @@
 type V = Record<string, string>;
 
 export const labEn = {
-  brand: "fairq lab",
+  brand: "fairq",
   navLab: "Lab",
   navTour: "Tour",
   navMap: "Map",
@@ -58,6 +58,7 @@ export const labEn = {
   scrub: "Step",
   stepOf: (v: V) => `${v.at} / ${v.of}`,
   stepText: (v: V) => `step ${v.at} of ${v.of}, time ${v.time}`,
+  details: "Details",
   predict: "Predict",
   predictTitle: "Hide the next choice, guess it, then see",
   predictAsk: "Who is next?",
@@ -136,6 +137,7 @@ export const labEn = {
   legendMissed: "deadline missed",
   legendDispatch: "dispatched (its cost)",
   legendSend: "is sent (its number)",
+  legendBlocked: "a lock was refused",
   legendFluid: "share of the link",
   ready: "Ready queue",
   queues: "Queues",

@@ -4,7 +4,7 @@ type V = Record<string, string>;
 type Texts<T> = { [K in keyof T]: T[K] extends string ? string : T[K] };
 
 export const labJa: Texts<typeof labEn> = {
-  brand: "fairq ラボ",
+  brand: "fairq",
   navLab: "ラボ",
   navTour: "ツアー",
   navMap: "系譜図",
@@ -60,6 +60,7 @@ export const labJa: Texts<typeof labEn> = {
   scrub: "段階",
   stepOf: (v: V) => `${v.at} / ${v.of}`,
   stepText: (v: V) => `${v.of} 段階中 ${v.at}、時刻 ${v.time}`,
+  details: "詳細",
   predict: "予想する",
   predictTitle: "次の選択を隠し、予想してから確かめます",
   predictAsk: "次は誰でしょう?",
@@ -138,6 +139,7 @@ export const labJa: Texts<typeof labEn> = {
   legendMissed: "締切違反",
   legendDispatch: "投入(数字はコスト)",
   legendSend: "送信(数字は番号)",
+  legendBlocked: "ロックを取れず",
   legendFluid: "回線の取り分",
   ready: "実行待ちキュー",
   queues: "待ち行列",

@@ -126,7 +126,7 @@ export function Compared({ what, of, names }: { what: string; of: Candidate[]; n
       <span class="quiet">{t("compared")} ({what}):</span>
       {of.slice(0, 10).map((each) => (
         <span key={each.id} class={each.chosen ? "candidate chosen" : "candidate"}>
-          <Dot index={indexOf(names, each.id)} />{each.id} <b>{show(each.value, lang.value, 3)}</b>{each.chosen && <span aria-hidden="true"> ✓</span>}
+          <Dot index={indexOf(names, each.id)} />{each.id}: <b>{show(each.value, lang.value, 3)}</b>{each.chosen && <span aria-hidden="true"> ✓</span>}
         </span>
       ))}
       {of.length > 10 && <span class="quiet">+{of.length - 10}</span>}

@@ -9,7 +9,7 @@ import { Measures } from "./Measures";
 import { entities } from "./marks";
 import { seek } from "./player";
 import { Rich } from "./Rich";
-import { last, position, predict, score, standing } from "./session";
+import { details, last, position, predict, score, standing } from "./session";
 import { Source } from "./Source";
 import { Legend, Timeline, TimelineTable } from "./Timeline";
 import { Work } from "./Work";
@@ -27,19 +27,19 @@ export function RunCard({ answer, run, index, end, note }: { answer: Answer; run
         <button type="button" class="plain" aria-expanded={source} onClick={() => setSource(!source)}>{source ? t("sourceHide") : t("source")}</button>
       </header>
       <Timeline answer={answer} run={run} place={place} end={end} />
-      <Legend layer={answer.layer} fluid={!!run.fluid} />
+      {(index === 0 || run.fluid) && <Legend answer={answer} run={run} />}
       <section class="said" aria-label={t("explanation")}>
         <p>{sentences(answer, run, place).filter(Boolean).map((text, nth) => <span key={nth}><Rich text={text} /> </span>)}</p>
         {found && <Compared what={found.what} of={found.of} names={names} />}
         {predict.value && <Predict answer={answer} run={run} place={place} names={names} />}
       </section>
-      <div class="panels">
+      {details.value && <div class="panels">
         <section class="panel"><Work answer={answer} run={run} place={place} /></section>
         <section class="panel"><h4 class="panel-title">{t("keeps")}</h4><Keeps answer={answer} run={run} place={place} /></section>
         <section class="panel"><Measures answer={answer} run={run} place={place} /></section>
-      </div>
+      </div>}
       {source && <Source run={run} place={place} />}
-      <TimelineTable answer={answer} run={run} place={place} />
+      {details.value && <TimelineTable answer={answer} run={run} place={place} />}
     </article>
   );
 }

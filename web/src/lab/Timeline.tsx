@@ -164,15 +164,21 @@ const Signs = memo(
   (a, b) => a.lines === b.lines && a.scale === b.scale && a.name === b.name && (a.until === b.until || (a.all && !a.lines.signs.some((sign) => sign.kind !== "finish"))),
 );
 
-export function Legend({ layer, fluid }: { layer: string; fluid: boolean }) {
-  const bar: Key = layer === "router" || layer === "cluster" ? "legendDispatch" : layer === "link" ? "legendSend" : "legendRun";
+export function Legend({ answer, run }: { answer: Answer; run: RunView }) {
+  const { layer } = answer;
+  const bar: Key = layer === "router" ? "legendDispatch" : layer === "link" ? "legendSend" : "legendRun";
+  const jobs = run.result["jobs"] as unknown[] | undefined;
+  const lost = layer === "cpu" && (run.result["timeline"] as Record<string, any>[]).some((slice) => slice["state"] === "blocked");
   if (layer === "cluster") return null;
   return (
     <ul class="legend" aria-hidden="true">
-      <li><svg width="22" height="14"><rect class="key-bar" x="1" y="1" width="20" height="12" rx="3" /></svg>{t(bar)}</li>
-      {fluid && <li><svg width="22" height="14"><rect class="key-bar" x="1" y="7" width="20" height="6" /></svg>{t("legendFluid")}</li>}
-      <li><svg width="22" height="14"><rect class="span" x="1" y="4.5" width="20" height="5" rx="2.5" /></svg>{t("legendWait")}</li>
+      {!run.fluid && <li><svg width="22" height="14"><rect class="key-bar" x="1" y="1" width="20" height="12" rx="3" /></svg>{t(bar)}</li>}
+      {run.fluid && <li><svg width="22" height="14"><rect class="key-bar" x="1" y="7" width="20" height="6" /></svg>{t("legendFluid")}</li>}
+      {!run.fluid && <li><svg width="22" height="14"><rect class="span" x="1" y="4.5" width="20" height="5" rx="2.5" /></svg>{t("legendWait")}</li>}
       <li><svg width="14" height="14"><path class="sign" d="M7 13 v-11 m-3.5 4 l3.5 -4.5 l3.5 4.5" /></svg>{t("legendArrival")}</li>
+      {jobs && <li><svg width="14" height="14"><path class="sign deadline" d="M7 1 v11 m-3.5 -4 l3.5 4.5 l3.5 -4.5" /></svg>{t("legendDeadline")}</li>}
+      {jobs && <li><svg width="14" height="14"><path class="sign missed" d="M7 1 v11 m-3.5 -4 l3.5 4.5 l3.5 -4.5" /></svg>{t("legendMissed")}</li>}
+      {lost && <li><svg width="22" height="14"><rect class="lost" x="1" y="0" width="20" height="14" /></svg>{t("legendBlocked")}</li>}
     </ul>
   );
 }

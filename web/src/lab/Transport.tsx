@@ -3,7 +3,7 @@ import { show } from "../numbers";
 import { lang } from "../settings";
 import { nextDecision, seek, SPEEDS, step, toggle } from "./player";
 import { Files } from "./Files";
-import { done, embedded, fork, answer, last, now, playing, position, predict, score, speed } from "./session";
+import { details, done, embedded, fork, answer, last, now, playing, position, predict, score, speed } from "./session";
 
 export function Transport() {
   const at = Math.min(position.value, last.value);
@@ -33,6 +33,10 @@ export function Transport() {
       <label class="switch" title={t("predictTitle")}>
         <input type="checkbox" checked={predict.value} onChange={(event) => (predict.value = event.currentTarget.checked)} />
         {t("predict")}{predict.value && score.value.all > 0 && <span class="score">{t("predictScore", score.value)}</span>}
+      </label>
+      <label class="switch">
+        <input type="checkbox" checked={details.value} onChange={(event) => (details.value = event.currentTarget.checked)} />
+        {t("details")}
       </label>
       {!embedded.value && !fork.value && (
         <button type="button" class="plain" title={t("forkTitle")} disabled={!answer.value} onClick={() => answer.value && (fork.value = { time: now.value, before: answer.value })}>{t("fork")}</button>

@@ -82,7 +82,9 @@ function router(run: RunView, step: TraceStep): string[] {
 }
 
 function link(run: RunView, step: TraceStep): string[] {
-  const values = { time: say(step.time), who: String(step.what["packet"]) };
+  const packets = (step.what["packets"] ?? [step.what["packet"]]) as string[];
+  const shown = packets.length > 8 ? [...packets.slice(0, 8), "…"] : packets;
+  const values = { time: say(step.time), who: list(shown) };
   if (step.kind === "arrive") return [t("sayPacketArrived", values)];
   if (step.kind === "finish") return [t("sayPacketDone", values)];
   return [t(run.policy === "gps" ? "sayFluidOut" : "sayPacketStart", values), reason(step)];

@@ -19,6 +19,8 @@ export const playing = signal(false);
 export const speed = signal(1);
 export const predict = signal(false);
 export const score = signal<{ right: number; all: number }>({ right: 0, all: 0 });
+/** Everything a run holds, or only its time line: with many runs the time lines should be near each other. */
+export const details = signal(true);
 export const fork = signal<{ time: number; before: Answer } | null>(null);
 export const gallery = signal<ScenarioView[]>([]);
 export const catalogue = signal<PolicyView[]>([]);
@@ -73,6 +75,7 @@ export async function load(to: Mode, shown: Shown): Promise<void> {
     policies.value = shown.policies ?? (start.id === view.scenario ? view.policies : start.policies.slice(0, 8));
     predict.value = shown.predict;
     playing.value = false;
+    details.value = policies.value.length <= 2;
     fork.value = null;
     score.value = { right: 0, all: 0 };
   });

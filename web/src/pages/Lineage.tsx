@@ -43,7 +43,7 @@ export function LineagePage() {
             return (
               <g key={family} class={`family family-${family}`}>
                 <rect x={x} y={y} width={width} height={height} rx="14" />
-                <text x={x + 14} y={y + 22}>{t(`family_${family}`)}</text>
+                <text x={family === "resource" ? x + 150 : x + 14} y={family === "resource" ? y + 60 : y + 22}>{t(`family_${family}`)}</text>
               </g>
             );
           })}

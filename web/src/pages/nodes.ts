@@ -15,7 +15,7 @@ export const FAMILIES: Record<Family, [number, number, number, number]> = {
   deadline: [726, 16, 460, 176],
   share: [14, 216, 690, 108],
   fair: [14, 348, 520, 196],
-  resource: [14, 568, 190, 96],
+  resource: [14, 568, 340, 96],
   llm: [726, 216, 460, 448],
 };
 
@@ -25,7 +25,7 @@ export const NODES: Node[] = [
   { id: "srtf", name: "SRTF", family: "completion", x: 424, y: 74, open: "/lab/cpu?s=cpu/srtf-starvation" },
   { id: "rr", name: "RR", family: "completion", x: 254, y: 152, open: "/lab/cpu?p=fcfs~rr:quantum=1~rr:quantum=3" },
   { id: "mlfq", name: "MLFQ", family: "completion", x: 614, y: 110, open: "/lab/cpu?s=cpu/mlfq-learns" },
-  { id: "priority", name: "Fixed priority", family: "deadline", x: 812, y: 110, open: "/lab/cpu?s=cpu/aging" },
+  { id: "priority", name: "Priority", family: "deadline", x: 802, y: 110, open: "/lab/cpu?s=cpu/aging" },
   { id: "rm", name: "RM", family: "deadline", x: 972, y: 110, open: "/lab/periodic?p=rm" },
   { id: "edf", name: "EDF", family: "deadline", x: 1112, y: 110, open: "/lab/periodic" },
   { id: "lottery", name: "Lottery", family: "share", x: 84, y: 280, open: "/lab/cpu?s=cpu/lottery-against-stride" },
@@ -59,7 +59,7 @@ export const EDGES: [string, string, number, boolean][] = [
   ["gps", "wfq", 0, false],
   ["wfq", "sfq", 0, false],
   ["gps", "drr", 0, false],
-  ["rr", "drr", 74, false],
+  ["rr", "drr", 190, false],
   ["gps", "drf", 0, false],
   ["gps", "cfs", -16, false],
   ["sfq", "router", 0, false],
