@@ -62,6 +62,15 @@ def test_a_gantt_shows_who_held_the_mutex_on_mars() -> None:
     assert list(holds(inheritance.lives[0], inheritance)) == [("mutex", 0, 4)]
 
 
+def test_a_gantt_shows_the_inherited_priority_and_the_level() -> None:
+    drawn = figure(*run_of("cpu/pathfinder", "priority:protocol=none", "priority:protocol=inheritance"))
+    ran_at = [[text.get_text() for text in axes.texts if text.get_text().isdigit()] for axes in drawn.axes[::2]]
+    assert sorted(ran_at[0]) == ["1", "1", "1", "5", "9"]
+    assert sorted(ran_at[1]) == ["1", "1", "5", "9", "9"]  # ASI/MET holds what bc_dist waits for
+    levels = figure(*run_of("cpu/mlfq-learns", "mlfq:quantum=10")).axes[0].texts
+    assert [text.get_text() for text in levels] == ["0", "1", "2", "0", "1", "2"]
+
+
 def test_sleeping_is_not_being_blocked() -> None:
     sleeper = build({"layer": "cpu", "tasks": [{"id": "s", "bursts": [2, 3, 4]}, {"id": "t", "burst": 4}]}).run("fcfs")
     assert isinstance(sleeper, CpuRun)
@@ -105,6 +114,8 @@ def test_a_router_shows_order_and_service_of_each_joint_interval() -> None:
     drawn = figure(*run_of("router/lab", "sfq"))
     order = sorted((start, tenant) for tenant, spans in bars(drawn.axes[0]).items() for start, _ in spans)
     assert "".join(tenant for _, tenant in order) == "ABBCBBCABBCBCA"
+    meters = [text.get_text() for text in drawn.axes[0].texts if text.get_text().startswith("M ")]
+    assert meters == [f"M {meter}" for meter in (0, 0, 2, 2, 4, 6, 6, 8, 8, 10, 10, 12, 14, 16)]
     assert [text.get_text() for text in drawn.axes[1].texts if "Jain" in text.get_text()] == [
         "Jain 0.90",
         "Jain 0.97",

@@ -21,6 +21,11 @@ from fairq.sim.cpu.scenario import CpuScenario
 
 MOST_ROWS = 24
 MOST_SLICES = 100  # in a picture; what comes later is left out, and said to be
+MOST_MARKED = 2000  # ticks of a run whose levels or priorities are written down
+NUMBERS = {  # of the decision's reason, written on bars
+    "mlfq": ("level", "on bars: the level (0 is the top)"),
+    "priority": ("priority", "on bars: the priority it runs at"),
+}
 WAIT: dict[str, Any] = {"facecolor": PALE, "edgecolor": SOFT, "linewidth": 0.4}
 BLOCKED: dict[str, Any] = {"facecolor": "white", "edgecolor": ALARM, "linewidth": 0.6, "hatch": "xxxxx"}
 
@@ -132,6 +137,8 @@ def gantt(axes: Axes, run: CpuRun, tasks: list[str], found: dict[str, Look], unt
         told |= moments(axes, live, y, until)
     for task, y in row.items():
         bars(ran(run).get(task, []), y, 0.62, **found[task].bar)
+    if run.policy in NUMBERS and run.scenario.cpus == 1 and run.end <= MOST_MARKED:
+        told |= marks(axes, run, row, until)
     return told
 
 
@@ -163,6 +170,29 @@ def joined(spans: Sequence[Span]) -> list[Span]:
         else:
             found.append((start, end))
     return found
+
+
+def marks(axes: Axes, run: CpuRun, row: dict[str, int], until: int) -> dict[str, Any]:
+    """MLFQ's level, or the priority at which a task runs: its own, aged or inherited."""
+    key, meaning = NUMBERS[run.policy]
+    found: list[tuple[str, int, int, str]] = []  # task, start, end, number
+    before = 0
+    for step in run.trace().steps():
+        now, job = int(step.time), next(iter(step.what["ran"]), None)
+        task = str(job).rpartition("#")[0] if str(job) not in row else str(job)
+        if job is not None and step.why is not None and task in row and before < until:
+            number = str(step.why.values.get(key, "") + step.why.values.get("raised", 0))  # type: ignore[operator]
+            if found and found[-1][0] == task and found[-1][2:] == (before, number):
+                before = found.pop()[1]
+            found.append((task, before, min(now, until), number))
+        before = now
+    for task, start, end, number in found:
+        if (end - start) / until > 0.014 + 0.008 * len(number):
+            axes.text(
+                (start + end) / 2, row[task], number, ha="center", va="center", fontsize=7,
+                bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
+            )  # fmt: skip
+    return {"number": Line2D([], [], linestyle="", label=meaning)}
 
 
 def moments(axes: Axes, live: Live, y: float, until: int) -> dict[str, Any]:

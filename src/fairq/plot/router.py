@@ -14,14 +14,15 @@ from fairq.sim.router.scenario import RouterScenario
 
 MOST_ROWS = 16
 MOST_DISPATCHES = 120  # in a picture
-MOST_COSTS = 40  # written on bars
+MOST_COSTS, MOST_TAGS = 40, 24  # written on bars, and above them
+TAGS = {"meter": "M", "finish": "F", "round": "round"}  # of the decision's reason
 
 
 def draw(scenario: RouterScenario, runs: Sequence[RouterRun]) -> Figure:
     tenants = [tenant.id for tenant in scenario.tenants][:MOST_ROWS]
     found = looks(tenants)
-    parts = [Panel(0.27 * len(tenants) + 0.15), Panel(1.25, 0.24)]
-    figure, panels = sheet(scenario.title, parts * len(runs), tenants, keys=1 + len(tenants))
+    parts = [Panel(0.33 * len(tenants) + 0.15), Panel(1.25, 0.24)]
+    figure, panels = sheet(scenario.title, parts * len(runs), tenants, keys=4 + len(tenants))
     for index, run in enumerate(runs):
         axes, below = panels[2 * index], panels[2 * index + 1]
         steps = [step for step in run.as_json()["steps"] if step["kind"] == "dispatch"]
@@ -38,7 +39,9 @@ def draw(scenario: RouterScenario, runs: Sequence[RouterRun]) -> Figure:
             whole(one)
         axes.tick_params(labelbottom=False)
     panels[-1].set_xlabel("logical time (dispatches)")
-    legend(figure, [Line2D([], [], marker=6, linestyle="", color=SOFT, label="requests join"), *patches(found)])
+    told = [Line2D([], [], marker=6, linestyle="", color=SOFT, label="requests join")]
+    told.append(Line2D([], [], linestyle="", label="on bars the cost, above them what decided: M meter, F finish tag"))
+    legend(figure, [*patches(found), *told])
     return figure
 
 
@@ -64,6 +67,9 @@ def dispatches(
                 at + 0.5, y, str(step["cost"]), fontsize=7, ha="center", va="center", color=INK,
                 bbox={"boxstyle": "round,pad=0.12", "facecolor": "white", "edgecolor": "none"},
             )  # fmt: skip
+        tag = step["why"]["values"]
+        if len(steps) <= MOST_TAGS and (name := next((key for key in TAGS if key in tag), None)):
+            axes.text(at + 0.5, y - 0.43, f"{TAGS[name]} {tag[name]}", fontsize=6.5, ha="center", va="center")
     for name, spans in bars.items():
         axes.broken_barh(spans, (row[name] - 0.3, 0.6), **found[name].bar)
     for tenant in run.scenario.tenants:
