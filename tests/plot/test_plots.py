@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
+from typer.testing import CliRunner
 
+from fairq.cli.sim import app
 from fairq.core.errors import ConfigError
 from fairq.plot import figure, save
 from fairq.plot.cpu import away, holds
@@ -223,9 +225,18 @@ def test_text_and_outlines_are_dark_on_white() -> None:
 def test_without_matplotlib_there_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     scenario, runs = run_of("cluster/drf-paper", "drf")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ConfigError, match=r"needs matplotlib.*pip install 'fairq\[plot\]'") as caught:
+    with pytest.raises(ConfigError, match=r"matplotlib.*not installed: pip install 'fairq\[plot\]'") as caught:
         figure(scenario, runs)
     assert "\n" not in str(caught.value)
+
+
+def test_the_command_says_so_before_it_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    endless = ["cpu", "--task", "A:0:100000000", "--task", "B:0:100000000", "--policy", "rr", "--plot"]
+    told = CliRunner().invoke(app, [*endless, "it.gif"]).exception
+    assert "must end in" in str(told)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    told = CliRunner().invoke(app, [*endless, str(tmp_path / "it.svg")]).exception
+    assert "pip install" in str(told)
 
 
 @pytest.mark.parametrize("name", ["it.gif", "it", "it.SVG.txt"])

@@ -15,6 +15,7 @@ Nothing is told by colour alone: flows also have a pattern, a marker, a row or a
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,11 +33,9 @@ def figure(scenario: Scenario, runs: Sequence[Run]) -> "Figure":
     """Raises ConfigError: no matplotlib, a layer without pictures."""
     if scenario.layer not in LAYERS:
         raise ConfigError("layer", scenario.layer, f"there are pictures of {', '.join(LAYERS)} only")
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        rule = "needs matplotlib, which is not installed: pip install 'fairq[plot]'"
-        raise ConfigError("plot", scenario.layer, rule) from None
+    check_installed()
+    import matplotlib as mpl
+
     from fairq.plot.style import SETTINGS
 
     with mpl.rc_context(SETTINGS):
@@ -46,8 +45,7 @@ def figure(scenario: Scenario, runs: Sequence[Run]) -> "Figure":
 
 def save(scenario: Scenario, runs: Sequence[Run], path: Path) -> None:
     """Raises ConfigError: another suffix, not writable, and what `figure` raises."""
-    if path.suffix not in FORMATS:
-        raise ConfigError("plot", str(path), f"must end in {', '.join(FORMATS)}")
+    check(path)
     drawn = figure(scenario, runs)
     import matplotlib as mpl
 
@@ -60,4 +58,20 @@ def save(scenario: Scenario, runs: Sequence[Run], path: Path) -> None:
             warnings.filterwarnings("ignore", "Glyph .* missing from font")  # then it is drawn as a box
             drawn.savefig(path, metadata=undated)
     except OSError as error:
-        raise ConfigError("plot", str(path), error.strerror or "cannot be written") from None
+        raise ConfigError("--plot", str(path), f"cannot be written: {error.strerror}") from None
+
+
+def check(path: Path) -> None:
+    """What can be known before the runs: raises ConfigError for another suffix, a folder that is not there, or no
+    matplotlib."""
+    if path.suffix not in FORMATS:
+        raise ConfigError("--plot", str(path), f"must end in {', '.join(FORMATS)}")
+    if not path.parent.is_dir():
+        raise ConfigError("--plot", str(path), "cannot be written: there is no such folder")
+    check_installed()
+
+
+def check_installed() -> None:
+    if find_spec("matplotlib") is None:
+        rule = "is needed for pictures and not installed: pip install 'fairq[plot]'"
+        raise ConfigError("--plot", "matplotlib", rule)
