@@ -163,12 +163,7 @@ class Result:
 
     def compare(self) -> Table:
         """The measures side by side: one row for each, one column per policy."""
-        columns = {one.label: one.measured() for one in self.runs}
-        names = dict.fromkeys(name for measured in columns.values() for name in measured)
-        told = [name for name in names if any(measured.get(name) is not None for measured in columns.values())]
-        return Table(
-            {"measure": name} | {label: measured.get(name) for label, measured in columns.items()} for name in told
-        )
+        return compare(self.runs)
 
     def frame(self, kind: str = "jobs") -> "polars.DataFrame":
         """A polars frame; fractions become floats. Raises ConfigError without polars (`fairq[frame]`)."""
@@ -201,3 +196,13 @@ class Result:
     def to_parquet(self, path: str | Path, kind: str = "jobs") -> None:
         """As `frame` has it. Raises ConfigError without polars (`fairq[frame]`)."""
         Path(path).write_bytes(self.table(kind).parquet())
+
+
+def compare(runs: Iterable[Run]) -> Table:
+    """Every measure that some run has, one column per run."""
+    columns = {one.label: one.measured() for one in runs}
+    names = dict.fromkeys(name for measured in columns.values() for name in measured)
+    told = [name for name in names if any(measured.get(name) is not None for measured in columns.values())]
+    return Table(
+        {"measure": name} | {label: measured.get(name) for label, measured in columns.items()} for name in told
+    )

@@ -1,6 +1,7 @@
-"""`fairq sim --sweep`, `--parquet` and the progress of long runs."""
+"""`fairq sim --sweep`, `--parquet`, `--measures` and the progress of long runs."""
 
 import io
+import re
 import sys
 from pathlib import Path
 from time import sleep
@@ -11,6 +12,7 @@ import pytest
 from tests.cli.program import fairq
 
 from fairq import progress
+from fairq.measure import cluster, cpu, served
 from fairq.progress import watched
 
 LAB = ("sim", "cpu", "--task", "A:0:7", "--task", "B:1:4", "--task", "C:2:1", "--task", "D:4:3")
@@ -127,3 +129,20 @@ def test_progress_is_silent_elsewhere(capsys: pytest.CaptureFixture[str], monkey
     monkeypatch.setattr(progress, "PATIENCE", 0)
     assert list(watched([1, 2])) == [1, 2]
     assert capsys.readouterr().err == ""
+
+
+def test_all_measures_stand_side_by_side() -> None:
+    said = fairq(*LAB, "--policy", "fcfs", "--policy", "rr:quantum=2", "--measures")
+    assert said.status == 0
+    rows = {cells[0]: cells[1:] for line in said.out.splitlines() if (cells := re.split(r"\s*│\s*", line)[1:-1])}
+    assert rows["waiting mean"] == ["5.75", "5.75"]
+    assert rows["response max"] == ["9", "3"]
+    assert rows["work_conserving"] == ["yes", "yes"]
+
+
+def test_every_measure_of_every_layer_is_explained() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "measures.md").read_text()
+    for module in (cpu, served, cluster):
+        for name in module.Measures.__struct_fields__:
+            if name not in ("jobs", "completed", "started"):
+                assert name in page, name

@@ -6,7 +6,20 @@ from typing import Annotated, Any
 import typer
 
 from fairq.cli.sim_inline import Part, assemble
-from fairq.cli.sim_output import AsJson, Csv, File, Parquet, Perfetto, Plot, Policies, Seed, Sweep, run_all, tell
+from fairq.cli.sim_output import (
+    AllMeasures,
+    AsJson,
+    Csv,
+    File,
+    Parquet,
+    Perfetto,
+    Plot,
+    Policies,
+    Seed,
+    Sweep,
+    run_all,
+    tell,
+)
 from fairq.sim.cluster.run import ClusterRun
 from fairq.sim.cluster.scenario import ClusterScenario
 from fairq.sim.scenario import inline
@@ -42,6 +55,7 @@ def cluster(
     seed: Seed = None,
     sweep: Sweep = None,
     as_json: AsJson = False,
+    measures: AllMeasures = False,
     csv: Csv = None,
     parquet: Parquet = None,
     plot: Plot = None,
@@ -53,7 +67,17 @@ def cluster(
     options = {"capacity": amounts, "horizon": horizon, "seed": seed}
     scenario = assemble(ClusterScenario, file, parts, policy or ([] if file else ["drf"]), options, FORM)
     runs: list[ClusterRun] = run_all(scenario, sweep)
-    tell(runs, _rows, _print_tables, as_json=as_json, csv=csv, parquet=parquet, plot=plot, perfetto=perfetto)
+    tell(
+        runs,
+        _rows,
+        _print_tables,
+        as_json=as_json,
+        measures=measures,
+        csv=csv,
+        parquet=parquet,
+        plot=plot,
+        perfetto=perfetto,
+    )
 
 
 def _rows(run: ClusterRun) -> Iterator[dict[str, Any]]:

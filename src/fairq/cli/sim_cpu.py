@@ -6,7 +6,20 @@ from typing import Annotated, Any
 import typer
 
 from fairq.cli.sim_inline import assemble
-from fairq.cli.sim_output import AsJson, Csv, File, Parquet, Perfetto, Plot, Policies, Seed, Sweep, run_all, tell
+from fairq.cli.sim_output import (
+    AllMeasures,
+    AsJson,
+    Csv,
+    File,
+    Parquet,
+    Perfetto,
+    Plot,
+    Policies,
+    Seed,
+    Sweep,
+    run_all,
+    tell,
+)
 from fairq.sim.cpu.run import CpuRun
 from fairq.sim.cpu.scenario import CpuScenario
 from fairq.sim.scenario import inline
@@ -46,6 +59,7 @@ def cpu(
     seed: Seed = None,
     sweep: Sweep = None,
     as_json: AsJson = False,
+    measures: AllMeasures = False,
     csv: Csv = None,
     parquet: Parquet = None,
     plot: Plot = None,
@@ -70,7 +84,17 @@ def cpu(
     parts = {"tasks": [(option, text, _task(option, text, names)) for option, text, names in written]}
     scenario = assemble(CpuScenario, file, parts, policy or [], options, "--task ID:ARRIVAL:BURST")
     runs: list[CpuRun] = run_all(scenario, sweep)
-    tell(runs, _rows, _print_tables, as_json=as_json, csv=csv, parquet=parquet, plot=plot, perfetto=perfetto)
+    tell(
+        runs,
+        _rows,
+        _print_tables,
+        as_json=as_json,
+        measures=measures,
+        csv=csv,
+        parquet=parquet,
+        plot=plot,
+        perfetto=perfetto,
+    )
     deadlocked = [run for run in runs if run.deadlock]
     for run in deadlocked:
         typer.echo(f"fairq sim cpu: {run.label}: {_deadlock(run)}", err=True)

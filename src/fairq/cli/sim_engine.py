@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from fairq.cli.sim_inline import Part, assemble
-from fairq.cli.sim_output import AsJson, Csv, File, Parquet, Plot, Policies, Seed, Sweep, run_all, tell
+from fairq.cli.sim_output import AllMeasures, AsJson, Csv, File, Parquet, Plot, Policies, Seed, Sweep, run_all, tell
 from fairq.sim.engine.run import EngineRun
 from fairq.sim.engine.scenario import EngineScenario
 from fairq.sim.scenario import inline
@@ -69,6 +69,7 @@ def engine(
     seed: Seed = None,
     sweep: Sweep = None,
     as_json: AsJson = False,
+    measures: AllMeasures = False,
     csv: Csv = None,
     parquet: Parquet = None,
     plot: Plot = None,
@@ -101,7 +102,17 @@ def engine(
     }
     scenario = assemble(EngineScenario, file, parts, policy or [], options, FORM)
     runs: list[EngineRun] = run_all(scenario, sweep)
-    tell(runs, EngineRun.jobs, _print_tables, as_json=as_json, csv=csv, parquet=parquet, plot=plot, perfetto=None)
+    tell(
+        runs,
+        EngineRun.jobs,
+        _print_tables,
+        as_json=as_json,
+        measures=measures,
+        csv=csv,
+        parquet=parquet,
+        plot=plot,
+        perfetto=None,
+    )
 
 
 def _part(option: str, text: str, names: tuple[str, ...]) -> Part:

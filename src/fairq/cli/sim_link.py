@@ -6,7 +6,20 @@ from typing import Annotated, Any
 import typer
 
 from fairq.cli.sim_inline import Part, assemble
-from fairq.cli.sim_output import AsJson, Csv, File, Parquet, Perfetto, Plot, Policies, Seed, Sweep, run_all, tell
+from fairq.cli.sim_output import (
+    AllMeasures,
+    AsJson,
+    Csv,
+    File,
+    Parquet,
+    Perfetto,
+    Plot,
+    Policies,
+    Seed,
+    Sweep,
+    run_all,
+    tell,
+)
 from fairq.sim.link.run import LinkRun
 from fairq.sim.link.scenario import LinkScenario
 from fairq.sim.scenario import inline
@@ -45,6 +58,7 @@ def link(
     seed: Seed = None,
     sweep: Sweep = None,
     as_json: AsJson = False,
+    measures: AllMeasures = False,
     csv: Csv = None,
     parquet: Parquet = None,
     plot: Plot = None,
@@ -60,7 +74,17 @@ def link(
     options = {"rate": rate, "buffer": buffer, "random_stalls": at_random, "seed": seed}
     scenario = assemble(LinkScenario, file, parts, policy or [], options, FORM)
     runs: list[LinkRun] = run_all(scenario, sweep)
-    tell(runs, _rows, _print_tables, as_json=as_json, csv=csv, parquet=parquet, plot=plot, perfetto=perfetto)
+    tell(
+        runs,
+        _rows,
+        _print_tables,
+        as_json=as_json,
+        measures=measures,
+        csv=csv,
+        parquet=parquet,
+        plot=plot,
+        perfetto=perfetto,
+    )
 
 
 def _part(option: str, text: str, names: tuple[str, ...]) -> Part:

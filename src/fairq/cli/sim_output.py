@@ -10,6 +10,7 @@ import typer
 
 from fairq.core.errors import ConfigError
 from fairq.progress import watched
+from fairq.result import compare
 from fairq.sim.scenario import Run, Scenario
 from fairq.sim.sweep import parsed, run, settings
 from fairq.tables import Table
@@ -23,6 +24,7 @@ Policies = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object; the schema is a public contract.")]
+AllMeasures = Annotated[bool, typer.Option("--measures", help="All measures, policies side by side, as the table.")]
 Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="The same as a table; - is standard output.")]
 Parquet = Annotated[
     Path | None, typer.Option("--parquet", metavar="FILE", help="The same as Parquet; needs fairq[frame].")
@@ -35,9 +37,21 @@ Sweep = Annotated[
         help="Run once for each value of a policy's parameter, or of a key of the scenario; repeat to combine.",
     ),
 ]
-Plot = Annotated[
-    Path | None, typer.Option("--plot", metavar="FILE.svg|png|pdf", help="A picture of all runs; needs fairq[plot].")
-]
+
+
+def _drawable(path: Path | None) -> Path | None:
+    """Before the runs, which may take long."""
+    if path:
+        from fairq.plot import check
+
+        check(path)
+    return path
+
+
+PLOT = typer.Option(
+    "--plot", metavar="FILE.svg|png|pdf", help="A picture of all runs; needs fairq[plot].", callback=_drawable
+)
+Plot = Annotated[Path | None, PLOT]
 Perfetto = Annotated[
     Path | None, typer.Option("--perfetto", metavar="FILE.json", help="Traces of all runs for ui.perfetto.dev.")
 ]
@@ -59,6 +73,7 @@ def tell(
     tables: Callable[[Sequence[R]], None],
     *,
     as_json: bool,
+    measures: bool,
     csv: Path | None,
     parquet: Path | None,
     plot: Path | None,
@@ -83,6 +98,10 @@ def tell(
         write({run.label: run.scenario.run(run.spec, "events").trace() for run in runs}, perfetto)
     if as_json:
         print_json(runs)
+    elif measures:
+        from rich import print as show
+
+        show(compare(runs))
     elif str(csv) != "-":
         scenario = runs[0].scenario
         for line in filter(None, (scenario.title, scenario.look_for)):

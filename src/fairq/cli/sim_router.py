@@ -6,7 +6,20 @@ from typing import Annotated, Any
 import typer
 
 from fairq.cli.sim_inline import Part, assemble
-from fairq.cli.sim_output import AsJson, Csv, File, Parquet, Perfetto, Plot, Policies, Seed, Sweep, run_all, tell
+from fairq.cli.sim_output import (
+    AllMeasures,
+    AsJson,
+    Csv,
+    File,
+    Parquet,
+    Perfetto,
+    Plot,
+    Policies,
+    Seed,
+    Sweep,
+    run_all,
+    tell,
+)
 from fairq.sim.router.run import RouterRun
 from fairq.sim.router.scenario import RouterScenario
 from fairq.sim.scenario import inline
@@ -37,6 +50,7 @@ def router(
     seed: Seed = None,
     sweep: Sweep = None,
     as_json: AsJson = False,
+    measures: AllMeasures = False,
     csv: Csv = None,
     parquet: Parquet = None,
     plot: Plot = None,
@@ -49,7 +63,17 @@ def router(
     parts = {"tenants": [_tenant(text) for text in tenant or []]}
     scenario = assemble(RouterScenario, file, parts, policy or [], {"seed": seed}, FORM)
     runs: list[RouterRun] = run_all(scenario, sweep)
-    tell(runs, _rows, _print_tables, as_json=as_json, csv=csv, parquet=parquet, plot=plot, perfetto=perfetto)
+    tell(
+        runs,
+        _rows,
+        _print_tables,
+        as_json=as_json,
+        measures=measures,
+        csv=csv,
+        parquet=parquet,
+        plot=plot,
+        perfetto=perfetto,
+    )
 
 
 def _tenant(text: str) -> Part:
