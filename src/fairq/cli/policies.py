@@ -18,6 +18,7 @@ Examples:
 
     fairq policies eevdf --json
 """
+WIDE = 130  # columns of a terminal that has room for parameters and sources
 
 
 def policies(
@@ -50,17 +51,15 @@ def bounds(param: Param) -> str:
 def _print_all(found: list[Entry]) -> None:
     from rich.console import Console
     from rich.markup import escape
-    from rich.table import Column, Table
+    from rich.table import Table
 
-    table = Table(
-        "policy", Column("fair in"), "must know", "runs on", Column("parameters", overflow="fold"), Column("source")
-    )
+    console = Console(highlight=False)
+    wide = console.width >= WIDE
+    table = Table("policy", "fair in", "must know", "runs on", *(("parameters", "source") if wide else ()))
     for one in found:
         params = ", ".join(f"{param.name}={param.default}" for param in one.params)
-        names = ", ".join([one.name, *one.aliases])
-        cells = (names, one.unit, ", ".join(one.needs), ", ".join(one.layers), params, one.citation or "")
-        table.add_row(*map(escape, cells))
-    console = Console(highlight=False)
+        cells = [", ".join([one.name, *one.aliases]), one.unit, ", ".join(one.needs), ", ".join(one.layers)]
+        table.add_row(*map(escape, [*cells, params, one.citation or ""] if wide else cells))
     console.print(table)
     console.print("fairq policies NAME tells more; fairq choose helps to pick one.")
 

@@ -96,7 +96,15 @@ def entries(layer: str | None = None) -> list[Entry]:
 
 def where(policy: type[Policy]) -> list[str]:
     """The layers that can give it what it needs, the one it is made for first."""
-    provided = {layer: import_module(f"fairq.sim.{layer}.run").PROVIDES for layer in LAYERS} | {"gateway": GATEWAY}
-    found = [layer for layer, provides in provided.items() if policy.needs <= provides]
+    found = [layer for layer, provides in (provided() | {"gateway": GATEWAY}).items() if policy.needs <= provides]
     of_flows = policy.keeps_order and policy.unit is not Unit.ORDER and not issubclass(policy, ClientPolicy)
     return sorted(found, key=lambda layer: layer != "router") if of_flows else found
+
+
+def provided() -> dict[str, frozenset[Need]]:
+    """What each simulated layer gives a policy; without layers that are made of others, as a fleet is of engines."""
+    runs = {
+        layer: import_module(model.partition(":")[0].removesuffix("scenario") + "run")
+        for layer, model in LAYERS.items()
+    }
+    return {layer: run.PROVIDES for layer, run in runs.items() if hasattr(run, "PROVIDES")}
