@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from fairq.result import run as run
 
 __version__ = "0.1.0"
+__all__ = ["Result", "run"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,13 @@
 """Measures of schedules, worked out by hand."""
 
 from fractions import Fraction
+from typing import Any
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fairq
 from fairq.measure.cpu import Story, gaps, jitter, measure, overlap, shares, starvation, waiting_times
 
 A = Story(task="A", arrival=0, work=3, until=5, first_run=0, completion=5, deadline=4)
@@ -67,6 +73,45 @@ def test_starvation_counts_only_what_others_ran() -> None:
     assert found.work_conserving
     assert starvation([(1, 8)], [[("B", 0, 3, "run")], [("C", 2, 5, "run"), ("D", 7, 9, "run")]]) == 5
     assert starvation([(0, 9)], [[]]) == 0
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> dict[str, Any]:
+    tasks = [
+        {"id": id_, "arrival": draw(st.integers(0, 12)), "burst": draw(st.integers(1, 6))}
+        | {"priority": draw(st.integers(0, 2))}
+        for id_ in "ABCDE"[: draw(st.integers(1, 5))]
+    ]
+    machine = {"cpus": draw(st.integers(1, 2)), "switch_cost": draw(st.integers(0, 2))}
+    return {"layer": "cpu", "tasks": tasks} | machine
+
+
+@settings(max_examples=60, deadline=None)
+@given(machines(), st.sampled_from(["fcfs", "rr", "rr:quantum=2", "srtf", "priority", "stride"]))
+def test_measures_are_those_of_looking_at_every_tick(machine: dict[str, Any], policy: str) -> None:
+    """Of tasks that do not sleep, from nothing but the timeline."""
+    (told,) = fairq.run(machine, policy).as_json()["runs"]
+    end = max(piece["end"] for piece in told["timeline"])
+    doing = [[piece for piece in told["timeline"] if piece["start"] <= t < piece["end"]] for t in range(end)]
+    ran = [{piece["task"] for piece in pieces if piece["state"] == "run"} for pieces in doing]
+    idle = [any(piece["state"] == "idle" for piece in pieces) for pieces in doing]
+    longest = starved = 0
+    wasted = False
+    for task in told["tasks"]:
+        waited = without = 0
+        for t in range(task["arrival"], task["completion"]):
+            if task["id"] in ran[t]:
+                waited = without = 0
+                continue
+            waited, without = waited + 1, without + bool(ran[t])
+            longest, starved, wasted = max(longest, waited), max(starved, without), wasted or idle[t]
+    found = told["measures"]
+    assert (found["longest_wait"], found["starvation"], found["work_conserving"]) == (longest, starved, not wasted)
+    assert found["utilisation"] == pytest.approx(sum(map(len, ran)) / (end * machine["cpus"]))
+    assert found["throughput"] == pytest.approx(len(told["tasks"]) / end)
+    assert found["waiting"]["max"] == max(
+        sum(task["id"] not in ran[t] for t in range(task["arrival"], task["completion"])) for task in told["tasks"]
+    )
 
 
 def test_jitter_is_the_spread_within_a_task() -> None:

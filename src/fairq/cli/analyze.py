@@ -9,6 +9,7 @@ import typer
 from fairq.cli.sim_output import AsJson
 from fairq.core.errors import ConfigError, UnknownName
 from fairq.locks import PROTOCOLS
+from fairq.progress import watched
 from fairq.sim import analysis
 from fairq.sim.cpu.run import CpuRun
 from fairq.sim.cpu.scenario import CpuScenario
@@ -56,10 +57,8 @@ def _analysis(scenario: CpuScenario, by: str, protocol: str) -> dict[str, Any]:
     applies = analysis.implicit(tasks) and by == "period"
     try:
         demand: Any = msgspec.to_builtins(analysis.demand_test(tasks))
-        simulated: Any = {
-            "fixed-priority": _simulated(scenario, f"rm:by={by},protocol={protocol}"),
-            "edf": _simulated(scenario, "edf"),
-        }
+        policies = {"fixed-priority": f"rm:by={by},protocol={protocol}", "edf": "edf"}
+        simulated: Any = {name: _simulated(scenario, policies[name]) for name in watched(list(policies))}
     except InvalidScenario as error:
         simulated = {"skipped": str(error)}
     return {
