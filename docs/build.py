@@ -12,6 +12,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from hashlib import sha256
 from inspect import cleandoc
 from pathlib import Path
@@ -170,7 +171,14 @@ KINDS: dict[str, Callable[..., str]] = {
 # Pages
 def ran(file: str, specs: list[str]) -> tuple[Scenario, list[Run]]:
     scenario = load(SCENARIOS / f"{file}.yaml", tuple(specs))
-    return scenario, [scenario.run(spec) for spec in specs]
+    return scenario, [run(file, spec) for spec in specs]
+
+
+@lru_cache(maxsize=None)
+def run(file: str, spec: str) -> Run:
+    """Pages share runs, and a page and its picture do."""
+    found: Run = load(SCENARIOS / f"{file}.yaml", (spec,)).run(spec)
+    return found
 
 
 def filled(page: Path, text: str) -> str:

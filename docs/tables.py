@@ -1,6 +1,7 @@
 """Runs as Markdown tables: what each policy did, in the layer's own numbers."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 from fairq.sim.engine.run import EngineRun
@@ -92,6 +93,7 @@ def engine(runs: Sequence[Run]) -> tuple[list[str], Rows]:
         waits = some([f"{name} {short(own['ttft'] and own['ttft']['mean'])}" for name, own in clients])
         apart = run.difference
         gaps = [short(apart and apart.accumulated), short(apart and apart.mean)]
-        rows.append([f"`{run.spec}`", served, gaps[0], gaps[1], waits, short(run.throughput)])
+        hits = Fraction(sum(call.cached for call in run.calls), sum(call.prompt for call in run.calls) or 1)
+        rows.append([f"`{run.spec}`", served, *gaps, waits, short(run.throughput), short(hits)])
     head = ["policy", "service while requests came", "largest gap", "service difference", "first token after (s)"]
-    return [*head, "tokens/s"], rows
+    return [*head, "tokens/s", "of prompts cached"], rows

@@ -55,7 +55,7 @@ def test_every_file_says_what_it_shows_and_runs_as_a_command(file: Path) -> None
 
 
 def test_all_are_there() -> None:
-    assert Counter(file.parent.name for file in FILES) == {"cpu": 16, "link": 7, "router": 6, "cluster": 3, "engine": 2}
+    assert Counter(file.parent.name for file in FILES) == {"cpu": 16, "link": 7, "router": 6, "cluster": 3, "engine": 3}
 
 
 # Link
@@ -231,3 +231,19 @@ def test_returning_client() -> None:
     assert lcf["A"] == 0
     assert abs(vtc["A"] - vtc["B"]) <= BOUND
     assert min(vtc.values()) > 0.4 * sum(vtc.values())
+
+
+def test_locality() -> None:
+    """The paper's trade: hits and throughput go up with the quota, and so does the gap between clients."""
+    scenario = load(GALLERY / "engine" / "locality.yaml")
+    found = {spec: scenario.run(spec) for spec in scenario.policies}
+    hits = [sum(call.cached for call in run.calls) for run in found.values()]
+    assert hits[0] < hits[1] / 2
+    assert hits[1] < hits[2]
+    made = [run.throughput for run in found.values()]
+    assert made[0] < made[1] < made[2]
+    gaps = [run.difference.accumulated for run in found.values()]
+    assert gaps[0] < gaps[1] < gaps[2]
+    for quantum, gap in ((500, gaps[1]), (20_000, gaps[2])):  # theorem 4.1: 2 (U + Q)
+        longest = max(call.prompt for call in found["vtc"].calls)
+        assert gap <= 2 * (longest + 2 * 10_000 + quantum)
