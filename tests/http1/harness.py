@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 from fairq.gateway.http1 import Exchange, Failure, Framing, Limits, Server, Upstream
 from fairq.gateway.http1.connection import Connection
 from fairq.gateway.http1.deadlines import Deadlines
+from fairq.gateway.http1.heads import ResponseHead
 
 T = TypeVar("T")
 BODY_LIMIT = 100_000
@@ -177,6 +178,18 @@ def memory_server(app: Callable[[Exchange], None] = echo, limits: Limits | None 
     return Server(app, limits or Limits(), deadlines=clock.deadlines), clock
 
 
+def unchunked(data: bytes) -> bytes:
+    """The payload of whole chunks, read without mercy."""
+    payload = b""
+    while data:
+        size, _, rest = data.partition(b"\r\n")
+        length = int(size, 16)
+        assert length
+        assert rest[length : length + 2] == b"\r\n"
+        payload, data = payload + rest[:length], rest[length + 2 :]
+    return payload
+
+
 @dataclass
 class Recorder:
     """A Receiver that remembers. `events` has the order."""
@@ -191,11 +204,18 @@ class Recorder:
     events: list[str] = field(default_factory=list)
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def on_head(self, status: int, reason: bytes, headers: list[tuple[bytes, bytes]], framing: Framing) -> None:
-        self.status, self.reason, self.headers, self.framing = status, reason, headers, framing
+    def on_head(self, head: ResponseHead, framing: Framing) -> None:
+        self.status, self.reason, self.headers, self.framing = head.status, head.reason, head.headers, framing
         self.events.append("head")
 
-    def on_data(self, data: bytes) -> None:
+    def on_whole(self, head: ResponseHead, framing: Framing, body: bytes) -> None:
+        self.on_head(head, framing)
+        self.on_data(body)
+        self.on_end()
+
+    def on_data(self, data: bytes, chunks: bytes | None = None) -> None:
+        if chunks is not None:
+            assert unchunked(chunks) == data
         assert data, "an empty piece of body says nothing"
         self.body += data
         self.events.append("data")

@@ -13,7 +13,8 @@ import trustme
 from tests.http1.harness import Origin, Recorder, Wire, echo, fetch, on_asyncio, on_uvloop
 
 from fairq.gateway.http1 import ClientLimits, Exchange, Framing, Server, Upstream
-from fairq.testing.clock import eventually
+from fairq.gateway.http1.heads import ResponseHead
+from fairq.testing.clock import eventually, turns
 from fairq.testing.replies import Early, answer
 from fairq.testing.upstream import ScriptedUpstream
 
@@ -286,7 +287,7 @@ def test_an_aborted_transfer_closes_its_connection_and_is_silent(talk: Callable[
     talk(conversation, [b"", None] if phase == "waiting" else [started, None])
 
 
-@pytest.mark.parametrize("when", ["on_head", "on_data", "on_end"])
+@pytest.mark.parametrize("when", ["on_head", "on_data", "on_end", "on_whole"])
 def test_a_receiver_may_abort_or_send_from_within_a_call(talk: Callable[..., None], when: str) -> None:
     async def conversation(upstream: Upstream, origin: Origin) -> None:
         second = Recorder()
@@ -301,9 +302,14 @@ def test_a_receiver_may_abort_or_send_from_within_a_call(talk: Callable[..., Non
                 super().on_head(*head)  # type: ignore[arg-type]
                 self.act("on_head")
 
-            def on_data(self, data: bytes) -> None:
-                super().on_data(data)
+            def on_data(self, data: bytes, chunks: bytes | None = None) -> None:
+                super().on_data(data, chunks)
                 self.act("on_data")
+
+            def on_whole(self, head: ResponseHead, framing: Framing, body: bytes) -> None:
+                assert when == "on_whole"
+                super().on_whole(head, framing, body)
+                self.act("on_whole")
 
             def on_end(self) -> None:
                 super().on_end()
@@ -312,10 +318,11 @@ def test_a_receiver_may_abort_or_send_from_within_a_call(talk: Callable[..., Non
         hasty = Hasty()
         transfer = upstream.send(b"GET", b"/", [(b"host", b"h")], b"", hasty)
         await eventually(lambda: second.ended)
-        assert hasty.events == ["head", "data", "end"][: ["on_head", "on_data", "on_end"].index(when) + 1]
+        assert hasty.events == ["head", "data", "end"][: ["on_head", "on_data", "on_end", "on_whole"].index(when) + 1]
         assert second.body == b"ok"
 
-    talk(conversation, [OK, OK])
+    chunks = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
+    talk(conversation, [OK if when == "on_whole" else chunks, OK])
 
 
 def test_a_paused_transfer_stops_reading(talk: Callable[..., None]) -> None:
@@ -327,7 +334,7 @@ def test_a_paused_transfer_stops_reading(talk: Callable[..., None]) -> None:
         await eventually(lambda: recorder.body)
         transfer.pause()
         held = transfer.bytes_received
-        await asyncio.sleep(0.02)
+        await turns()
         assert transfer.bytes_received == held < size
         transfer.resume()
         await eventually(lambda: recorder.ended)
@@ -344,7 +351,7 @@ def test_a_transfer_paused_before_its_connection_is_there_reads_nothing(talk: Ca
         transfer = upstream.send(b"GET", b"/", [(b"host", b"h")], b"", recorder)
         transfer.pause()
         await eventually(lambda: origin.requests)
-        await asyncio.sleep(0.02)
+        await turns()
         assert recorder.events == []
         transfer.resume()
         await eventually(lambda: recorder.ended)
@@ -449,11 +456,11 @@ def relay_app(upstream: Upstream) -> Callable[[Exchange], None]:
 
     def app(exchange: Exchange) -> None:
         class Relay(Recorder):
-            def on_head(self, status: int, reason: bytes, headers: list[tuple[bytes, bytes]], framing: Framing) -> None:
-                exchange.start(status, [], length=framing.length)
+            def on_head(self, head: ResponseHead, framing: Framing) -> None:
+                exchange.start(head.status, [], length=framing.length)
 
-            def on_data(self, data: bytes) -> None:
-                exchange.write(data)
+            def on_data(self, data: bytes, chunks: bytes | None = None) -> None:
+                exchange.write(data, chunks)
 
             def on_end(self) -> None:
                 exchange.finish()
@@ -501,7 +508,7 @@ def test_a_proxy_of_both_halves_holds_back_a_fast_upstream_for_a_slow_client(run
         before = -1
         while before != written:  # until nothing moves any more
             before = written
-            await asyncio.sleep(0.05)
+            await turns()
         assert written < 30_000_000  # what kernel buffers and ours hold; the rest waits at its source
         body = await wire.reader.readexactly(10_000_000)
         assert body.count(b"x") > 9_990_000

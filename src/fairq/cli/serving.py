@@ -1,6 +1,7 @@
 """What `fairq serve` does once it is running: start everything in order, watch, reload, and stop everything."""
 
 import asyncio
+import gc
 import os
 import resource
 import signal
@@ -30,6 +31,7 @@ from fairq.gateway.recording import Recorder
 from fairq.ledger.segment import LedgerError
 
 DESCRIPTORS = 1 << 16
+COLLECT = 20_000, 20, 20  # objects made and not freed, younger collections: what the garbage collector waits for
 LONGEST_SOCKET_PATH = 100  # bytes; Linux takes 107
 MODELS_SECONDS = 1.0
 SIMULATED_SERVERS = 2
@@ -151,6 +153,9 @@ class Serving:
             raise CannotListen(*keys, config.listen.host, config.listen.port, error) from None
         except LedgerError as error:
             raise self._bad_ledger(str(error)) from None
+        gc.collect()
+        gc.freeze()  # what is there now stays; and requests leave no cycles, so the rest need not be searched often
+        gc.set_threshold(*COLLECT)
         control = Control(gateway, self._reload)
         with tempfile.TemporaryDirectory(prefix="fairq-") as folder:
             path = _socket_path(config.ledger.dir, Path(folder))

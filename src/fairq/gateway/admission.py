@@ -35,6 +35,9 @@ class Holding(Struct):
     bytes: int = 0
 
 
+NOTHING = Holding()
+
+
 class Admission:
     """Counts what waits in a pool. O(log tenants) for each call."""
 
@@ -50,7 +53,7 @@ class Admission:
 
     def ask(self, tenant: str, size: int) -> Full | list[str]:
         """The ids to evict so that a request of `size` bytes may wait (mostly none), or why it may not. Pure."""
-        mine = self._holdings.get(tenant) or Holding()
+        mine = self._holdings.get(tenant, NOTHING)
         bounds = self.tenant_bounds(tenant)
         if size > min(bounds.bytes, self.total.bytes):
             return Full.NEVER

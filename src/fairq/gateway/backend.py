@@ -13,6 +13,8 @@ from fairq.gateway.health import Health
 from fairq.gateway.http1.client import Transfer, Upstream
 from fairq.gateway.http1.failure import Failure
 from fairq.gateway.http1.framing import Framing
+from fairq.gateway.http1.headers import field_lines, forwardable, request_line
+from fairq.gateway.http1.heads import RequestHead, ResponseHead
 from fairq.gateway.relay import Pace
 from fairq.gateway.tenants import not_forwarded
 from fairq.gateway.waiting import CallLater, Timer
@@ -43,10 +45,14 @@ class Get:
         if transfer is not None:
             transfer.abort()
 
-    def on_head(self, status: int, reason: bytes, headers: list[tuple[bytes, bytes]], framing: Framing) -> None:
-        self._status = status
+    def on_head(self, head: ResponseHead, framing: Framing) -> None:
+        self._status = head.status
 
-    def on_data(self, data: bytes) -> None:
+    def on_whole(self, head: ResponseHead, framing: Framing, body: bytes) -> None:
+        self._status, self._body = head.status, body[:MAX_ANSWER]
+        self.on_end()
+
+    def on_data(self, data: bytes, chunks: bytes | None = None) -> None:
         self._body += data
         if len(self._body) > MAX_ANSWER:
             self._give_up()
@@ -115,6 +121,12 @@ class Backend:
         own = not_forwarded(config, own_credential=bool(self.credential))
         self.not_forwarded = own | {b"host", b"accept-encoding", b"x-request-id", b"content-encoding"}
         self.client.limits = config.client_limits()
+
+    def request_fields(self, head: RequestHead) -> bytes:
+        """The request line, and the fields that a client's request brings to this upstream, but for framing."""
+        target = head.path.encode() + (b"?" + head.query if head.query else b"")
+        fields = [(b"host", self.host_header), *forwardable(head.headers, self.not_forwarded), *self.credential]
+        return request_line(head.method, target) + field_lines(fields)
 
     def watch(self) -> None:
         """Probe now and then. The first probe is at once, so that a wrong address is known early."""

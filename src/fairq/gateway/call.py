@@ -17,12 +17,14 @@ from fairq.gateway.http1.client import Transfer
 from fairq.gateway.http1.exchange import Exchange
 from fairq.gateway.http1.failure import Failure
 from fairq.gateway.http1.framing import Framing
-from fairq.gateway.http1.headers import forwardable
+from fairq.gateway.http1.headers import field_lines
+from fairq.gateway.http1.heads import ResponseHead
 from fairq.gateway.openai.errors import error_event, waiting_comment
 from fairq.gateway.openai.peek import Peeked
 from fairq.gateway.openai.rewrite import rewrite
+from fairq.gateway.reading import Reading
 from fairq.gateway.relay import Relay
-from fairq.gateway.replies import SENTENCES, STREAM, error_reply, is_event_stream, named, passed_back
+from fairq.gateway.replies import SENTENCES, STREAM, Passed, error_reply, named, passed_on
 from fairq.gateway.waiting import Comments
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ class Call:
         "_outcome",
         "_peeked",
         "_pool",
+        "_reading",
         "_relay",
         "_sent",
         "_status",
@@ -62,12 +65,19 @@ class Call:
     )
 
     def __init__(
-        self, pool: "Pool", exchange: Exchange, request: Request, peeked: Peeked | None, body: bytes, asks_usage: bool
+        self,
+        pool: "Pool",
+        exchange: Exchange,
+        reading: Reading,
+        request: Request,
+        peeked: Peeked | None,
+        body: bytes,
+        asks_usage: bool,
     ) -> None:
         self.request = request
         self.size = len(body)
         self._pool, self._exchange, self._peeked, self._body = pool, exchange, peeked, body
-        self._asks_usage = asks_usage
+        self._reading, self._asks_usage = reading, asks_usage
         self._comments: Comments | None = None
         self._dispatched: Dispatch | None = None
         self._backend: Backend | None = None
@@ -122,38 +132,38 @@ class Call:
             self._end_with_error(Outcome.REFUSED_SHUTTING_DOWN)
 
     # What the upstream says (http1.client.Receiver)
-    def on_head(self, status: int, reason: bytes, headers: Fields, framing: Framing) -> None:
-        backend = self._backend
-        assert backend is not None
-        if status in TRY_ELSEWHERE and self._pool.dispatcher.can_retry(self.request.id):
-            backend.health.failed()
-            self._drop_transfer()
-            self._attempt_failed(Outcome.FAILED_UPSTREAM)
-            return
-        backend.health.answered(status)
-        self._body = b""
-        self._status = status
-        if status >= 300:  # redirects are not followed
-            self._outcome = Outcome.FAILED_UPSTREAM
-        streams = is_event_stream(headers)
-        self._relay = Relay(self.request.choices, streams, self._asks_usage, backend.pace)
-        if self._exchange.started:  # waiting comments went out
-            if not streams:
-                self._drop_transfer()
-                self._fail(Outcome.FAILED_UPSTREAM, f"the upstream answered {status}")
-            return
-        self._is_stream = streams
-        fields = passed_back(headers, streams) + self._our_headers()
-        if self._outcome is not Outcome.COMPLETED:
-            fields.append(named(self._outcome))
-        # A stream is never of a fixed length: an error event may have to follow what there is of it.
-        length = framing.length if framing.kind == "length" and not streams else None
-        self._exchange.start(status, fields, length=0 if framing.kind == "none" else length)
+    def on_head(self, head: ResponseHead, framing: Framing) -> None:
+        passed = self._answered(head)
+        if passed is not None:
+            # A stream is never of a fixed length: an error event may have to follow what there is of it.
+            length = framing.length if framing.kind == "length" and not passed.streams else None
+            fields = passed.fields + self._our_fields()
+            self._exchange.start(head.status, fields, length=0 if framing.kind == "none" else length)
 
-    def on_data(self, data: bytes) -> None:
+    def on_data(self, data: bytes, chunks: bytes | None = None) -> None:
         relay = self._relay
         assert relay is not None
-        self._exchange.write(relay.feed(data, self._pool.clock()))
+        passed = relay.feed(data, self._pool.clock())
+        self._exchange.write(passed, chunks if passed is data else None)
+
+    def on_whole(self, head: ResponseHead, framing: Framing, body: bytes) -> None:
+        self._transfer = None
+        if head.status >= 300 or self._exchange.started or passed_on(head).streams:
+            self.on_head(head, framing)
+            if self._relay is not None and not self._finished:
+                self.on_data(body)
+                self.on_end()
+            return
+        passed = self._answered(head)
+        relay = self._relay
+        assert passed is not None
+        assert relay is not None
+        relay.take(body, self._pool.clock())
+        try:
+            self._exchange.pass_on(head.status, passed.fields + self._our_fields(), body)
+        finally:
+            if not self._finished:  # the client still has bytes to take
+                self._pool.dispatcher.emit(ev.SlotFreed, id=self.request.id)
 
     def on_end(self) -> None:
         self._transfer = None
@@ -216,14 +226,9 @@ class Call:
                 cache_salt=salt,
                 ask_usage=self._asks_usage,
             )
-        fields = [
-            (b"host", backend.host_header),
-            *forwardable(exchange.headers, backend.not_forwarded),
-            *backend.credential,
-            (b"x-request-id", self.request.id.encode()),
-        ]
-        target = exchange.path.encode() + (b"?" + exchange.query if exchange.query else b"")
-        return backend.client.send(exchange.method, target, fields, body, self)
+        fields = self._reading.request_fields(backend, exchange.head)
+        fields += b"x-request-id: %b\r\n" % self.request.id.encode()
+        return backend.client.send_behind(exchange.head.method, fields, body, self)
 
     def _drop_transfer(self) -> None:
         transfer, self._transfer = self._transfer, None
@@ -232,6 +237,41 @@ class Call:
             transfer.abort()
 
     # Responses
+    def _answered(self, head: ResponseHead) -> Passed | None:
+        """The upstream's head is there. What its client gets of it, if a response begins now."""
+        backend, status = self._backend, head.status
+        assert backend is not None
+        if status in TRY_ELSEWHERE and self._pool.dispatcher.can_retry(self.request.id):
+            backend.health.failed()
+            self._drop_transfer()
+            self._attempt_failed(Outcome.FAILED_UPSTREAM)
+            return None
+        backend.health.answered(status)
+        self._body = b""
+        self._status = status
+        if status >= 300:  # redirects are not followed
+            self._outcome = Outcome.FAILED_UPSTREAM
+        passed = passed_on(head)
+        self._relay = Relay(self.request.choices, passed.streams, self._asks_usage, backend.pace)
+        if self._exchange.started:  # waiting comments went out
+            if not passed.streams:
+                self._drop_transfer()
+                self._fail(Outcome.FAILED_UPSTREAM, f"the upstream answered {status}")
+            return None
+        self._is_stream = passed.streams
+        return passed
+
+    def _our_fields(self) -> bytes:
+        """`_our_headers`, and the outcome of a response that is known to be none, as lines."""
+        dispatched = self._dispatched
+        if dispatched is None or self._pool.show_upstream or self._outcome is not Outcome.COMPLETED:
+            headers = self._our_headers()
+            if self._outcome is not Outcome.COMPLETED:
+                headers.append(named(self._outcome))
+            return field_lines(headers)
+        waited = (dispatched.time - self.request.arrival) // 1_000_000
+        return b"x-request-id: %b\r\nx-fairq-queue-ms: %d\r\n" % (self.request.id.encode(), waited)
+
     def _our_headers(self) -> Fields:
         fields = [(b"x-request-id", self.request.id.encode())]
         if self._dispatched is not None:

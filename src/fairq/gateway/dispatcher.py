@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from fairq.core import events as ev
-from fairq.core.commands import Abort, AnyCommand, Dispatch, Ended, Reject
+from fairq.core.commands import Abort, Dispatch, Ended, Reject
 from fairq.core.job import Request
 from fairq.core.lifecycle import Outcome, State
 from fairq.core.lines import encode_lines
@@ -87,11 +87,12 @@ class Dispatcher:
 
     def emit(self, kind: type[ev.Event], **fields: Any) -> None:
         """Something happened. O(log tenants), and whatever the commands cost."""
-        self._inbox.append((kind, fields))
         if self._handling:
+            self._inbox.append((kind, fields))
             return
         self._handling = True
         try:
+            self._handle(kind, fields)
             while self._inbox:
                 self._handle(*self._inbox.popleft())
         finally:
@@ -99,34 +100,30 @@ class Dispatcher:
         self._arm()
 
     def _handle(self, kind: type[ev.Event], fields: dict[str, Any]) -> None:
-        scheduler = self.scheduler
+        scheduler, admission = self.scheduler, self.admission
         if kind is ev.Evicted and not self._waits(fields["id"]):
             return  # dispatched while this event waited its turn
-        event: Any = kind(seq=scheduler.seq + 1, time=max(self._clock(), scheduler.now), **fields)
+        now, last = self._clock(), scheduler.now
+        event: Any = kind(seq=scheduler.seq + 1, time=now if now > last else last, **fields)
         commands = scheduler.handle(event)
         self._record(encode_lines([event, *commands]))
-        self._count_waiting(event, commands)
+        # Who waits is counted before anything is done: an answer may make a connection's next request arrive, which
+        # asks for admission.
+        if admission.requests:
+            for command in commands:
+                if type(command) is not Abort:
+                    admission.leave(command.id)
+        if kind is ev.Admitted and self._waits(id_ := event.request.id):
+            admission.enter(event.request.flow, id_, self.calls[id_].size)
         for command in commands:
-            match command:
-                case Dispatch():
-                    self.calls[command.id].dispatch(command)
-                case Ended():
-                    self.calls.pop(command.id).ended(command)
-                case Reject():
-                    self.calls[command.id].reject(command.outcome)
-                case Abort():
-                    self.calls[command.id].abort()
-
-    def _count_waiting(self, event: ev.Event, commands: list[AnyCommand]) -> None:
-        """Before anything is done: an answer may make a connection's next request arrive, which asks for admission."""
-        admission = self.admission
-        for command in commands:
-            if not isinstance(command, Abort):
-                admission.leave(command.id)
-        if isinstance(event, ev.Admitted):
-            id_ = event.request.id
-            if self._waits(id_):
-                admission.enter(event.request.flow, id_, self.calls[id_].size)
+            if isinstance(command, Dispatch):
+                self.calls[command.id].dispatch(command)
+            elif isinstance(command, Ended):
+                self.calls.pop(command.id).ended(command)
+            elif isinstance(command, Reject):
+                self.calls[command.id].reject(command.outcome)
+            else:
+                self.calls[command.id].abort()
 
     def _waits(self, id_: str) -> bool:
         entry = self.scheduler.jobs.get(id_)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import count
 from typing import Protocol
 
@@ -21,8 +22,9 @@ from fairq.gateway.dispatcher import Record
 from fairq.gateway.http1.exchange import Exchange
 from fairq.gateway.http1.headers import Headers
 from fairq.gateway.http1.server import Server
-from fairq.gateway.intake import BUILT_IN, Intake, request_id
+from fairq.gateway.intake import BUILT_IN, Intake
 from fairq.gateway.pool import Pool
+from fairq.gateway.reading import given_id, new_id
 from fairq.gateway.replies import error_reply, protocol_error
 from fairq.gateway.tenants import AutoTenants, Identifier, Refusal
 
@@ -87,7 +89,10 @@ class Gateway:
 
     def __call__(self, exchange: Exchange) -> None:
         """A request's head is complete."""
-        method, path = exchange.method, exchange.path
+        method, path = exchange.head.method, exchange.head.path
+        if method == b"POST" and path in BUILT_IN:
+            Intake(self, exchange, None).begin()
+            return
         extra = self._extra.get(path)
         look = LOOKS.get(path) or (_model if path.startswith(models.PATH + "/") else None)
         allowed = b"POST" if path in BUILT_IN else extra.method.encode() if extra is not None else b"GET, HEAD"
@@ -105,7 +110,8 @@ class Gateway:
 
     @staticmethod
     def _answer(exchange: Exchange, status: int, headers: Headers, body: bytes) -> None:
-        exchange.respond(status, [*headers, (b"x-request-id", request_id(exchange).encode())], body)
+        id_ = given_id(exchange.head) or new_id()
+        exchange.respond(status, [*headers, (b"x-request-id", id_.encode())], body)
 
     def pool_for(self, model: str) -> Pool | None:
         return self._by_model.get(model) or self._by_model.get("*")
@@ -195,7 +201,7 @@ class Gateway:
             raise ConfigError("tenant", tenant[:64], "is no tenant's id")
 
     def _logger(self, pool: str) -> Callable[[Ended], None]:
-        return lambda record: self._log(pool, record)
+        return partial(self._log, pool)
 
 
 Answer = tuple[int, Headers, bytes]

@@ -3,7 +3,6 @@
 Refusals are in the order of what they cost: the head is judged before a byte of the body is read.
 """
 
-import secrets
 import time
 from typing import TYPE_CHECKING
 
@@ -13,9 +12,11 @@ from fairq.gateway.admission import Full
 from fairq.gateway.call import Call
 from fairq.gateway.config_sections import Endpoint
 from fairq.gateway.http1.exchange import Exchange
+from fairq.gateway.http1.heads import RequestHead
 from fairq.gateway.openai.errors import BadRequest
 from fairq.gateway.openai.peek import ENDPOINTS, Peeked, peek
 from fairq.gateway.pool import SECOND, Pool
+from fairq.gateway.reading import Reading, given_id, new_id
 from fairq.gateway.replies import SENTENCES, error_reply
 from fairq.gateway.tenants import Refusal
 
@@ -24,54 +25,60 @@ if TYPE_CHECKING:
 
 TOKENS_PER_MESSAGE = 4  # of a chat template
 TOKENS_PER_IMAGE = 576  # a 336-pixel image in a LLaVA-like model; a stated guess, the cost model learns from usage
-MAX_ID = 128
 SHORTEST_WAIT = 1_000_000  # ns; who waits for nothing still gets a slot that is free
-
-
-def request_id(exchange: Exchange) -> str:
-    """The client's own x-request-id if it is at most 128 visible ASCII characters, else a new one."""
-    given = exchange.header(b"x-request-id")
-    if given is not None and 0 < len(given) <= MAX_ID and given.isascii():
-        text = given.decode("ascii")
-        if text.isprintable() and " " not in text:
-            return text
-    return secrets.token_hex(8)
 
 
 class Intake:
     """Of one request. Ends with a `Call` in a pool's queue, or with a refusal that is answered and recorded."""
 
-    __slots__ = ("_exchange", "_extra", "_gateway", "_id", "_tenant", "_wait")
+    __slots__ = ("_exchange", "_extra", "_gateway", "_id", "_reading", "_tenant")
+
+    _reading: Reading
 
     def __init__(self, gateway: "Gateway", exchange: Exchange, extra: Endpoint | None) -> None:
         """`extra`: the configured endpoint, None for a built-in one."""
         self._gateway, self._exchange, self._extra = gateway, exchange, extra
-        self._id = request_id(exchange)
-        self._tenant = ""
-        self._wait = 0
+        self._id = self._tenant = ""
 
     def begin(self) -> None:
         """The head is complete."""
         gateway, exchange = self._gateway, self._exchange
+        reading: Reading | None = exchange.head.note
+        if reading is None or reading.identifier is not gateway.identifier or gateway.draining:
+            reading = self._read(exchange.head)
+            if reading is None:
+                return
+        else:
+            self._id = reading.given or new_id()
+        self._reading, self._tenant = reading, reading.tenant
+        exchange.on_refused = self._body_refused
+        exchange.on_gone = self._gone
+        exchange.read_body(self._on_body, gateway.config.limits.body_bytes)
+
+    def _read(self, head: RequestHead) -> Reading | None:
+        """What the head says, or None: then it is refused."""
+        gateway, exchange = self._gateway, self._exchange
+        given = given_id(head)
+        self._id = given or new_id()
         if self._refuse_when_draining():
-            return
-        identity = gateway.identifier.identify(exchange.headers, exchange.peer[0])
+            return None
+        identity = gateway.identifier.identify(head.headers, exchange.peer[0])
         if isinstance(identity, Refusal):
             self._refuse(identity.outcome, identity.message, code=identity.code, headers=identity.headers)
-            return
+            return None
         self._tenant = identity.tenant
         if exchange.header(b"content-encoding") not in (None, b"identity"):
             self._refuse(Outcome.REFUSED_INVALID, "bodies with Content-Encoding are not accepted")
-            return
+            return None
         wait = self._read_wait()
         if wait is None:
             rule = "x-fairq-max-queue-wait must be a number of seconds, at least 0"
             self._refuse(Outcome.REFUSED_INVALID, rule, code="invalid_wait")
-            return
-        self._wait = wait
-        exchange.on_refused = self._body_refused
-        exchange.on_gone = self._gone
-        exchange.read_body(self._on_body, gateway.config.limits.body_bytes)
+            return None
+        reading = Reading(gateway.identifier, identity.tenant, wait, given)
+        if identity.by != "header":  # tenants that headers name are counted each time
+            head.note = reading
+        return reading
 
     def _read_wait(self) -> int | None:
         queue = self._gateway.config.queue
@@ -143,12 +150,12 @@ class Intake:
         for id_ in answer:
             pool.dispatcher.evict(id_)
         if self._id in pool.dispatcher.calls:
-            self._id = secrets.token_hex(8)  # the client uses one id for two living requests
+            self._id = new_id()  # the client uses one id for two living requests
         request = self._describe(peeked, len(body))
         streams = peeked is not None and peeked.stream
         counts_tokens = self._extra is None or self._extra.cost == "tokens"
         asks_usage = peeked is not None and streams and counts_tokens and not peeked.include_usage
-        call = Call(pool, self._exchange, request, peeked, body, asks_usage)
+        call = Call(pool, self._exchange, self._reading, request, peeked, body, asks_usage)
         comments = self._gateway.config.queue.waiting_comments
         if comments and streams:
             call.comment_every(comments)
@@ -158,7 +165,7 @@ class Intake:
         gateway, extra = self._gateway, self._extra
         units = extra.units if extra is not None and extra.cost == "fixed" else None
         arrival = time.monotonic_ns()  # the body is whole: what came before was no wait in a queue
-        expires = arrival + max(self._wait, SHORTEST_WAIT)
+        expires = arrival + max(self._reading.wait, SHORTEST_WAIT)
         if peeked is None:
             return Request(
                 id=self._id,

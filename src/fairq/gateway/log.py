@@ -24,6 +24,7 @@ class RequestLog:
 
     def __init__(self, form: Form, fd: int = 1) -> None:
         self.dropped = 0
+        self._woken = False  # the thread will look for records: as its event says, and cheaper to ask
         self._fd = fd
         self._line: Callable[[str, Ended | ev.Refused], bytes] | None = {"text": text, "json": json}.get(form)
         self._records: list[tuple[str, Ended | ev.Refused]] = []
@@ -39,7 +40,8 @@ class RequestLog:
             self.dropped += 1
             return
         self._records.append((pool, record))
-        if not self._wanted.is_set():
+        if not self._woken:
+            self._woken = True
             self._wanted.set()
 
     def close(self) -> None:
@@ -56,6 +58,7 @@ class RequestLog:
             self._wanted.wait()
             self._closing.wait(GATHER)
             self._wanted.clear()
+            self._woken = False
             records, self._records = self._records, []
             data = b"".join(line(pool, record) for pool, record in records)
             try:

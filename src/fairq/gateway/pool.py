@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 
 import msgspec
 
@@ -41,6 +41,9 @@ def setup_of(config: Config, pool: PoolConfig) -> Setup:
         default_flow=config.default_terms(ANONYMOUS).flow(),
         wait_for_upstream=int(pool.wait_for_upstream * SECOND),
     )
+
+
+bounds = lru_cache(Bounds)  # most tenants have the same
 
 
 class Pool:
@@ -169,7 +172,7 @@ class Pool:
 
     def _bounds(self, tenant: str) -> Bounds:
         terms = self.terms(tenant)
-        return Bounds(terms.queue_requests, terms.queue_bytes)
+        return bounds(terms.queue_requests, terms.queue_bytes)
 
     def _reload(self, config: Config, pool: PoolConfig, backends: dict[str, Backend]) -> None:
         self._adopt(config, pool)

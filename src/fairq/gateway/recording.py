@@ -64,9 +64,13 @@ class Recorder:
 
     def record(self, pool: str) -> Record:
         writers = self._writers
+        append: Callable[[bytes], None] | None = None  # of the writer, which is made later
 
         def record(lines: bytes) -> None:
-            writers[pool].append(lines)
+            nonlocal append
+            if append is None:
+                append = writers[pool].append
+            append(lines)
             if self._due is None:
                 self._due = self._loop.call_soon(self._flush)
 

@@ -1,7 +1,8 @@
 """What clients get: what fairq says itself, in OpenAI's envelope, and the headers of what it passes back."""
 
 from fairq.core.lifecycle import Outcome
-from fairq.gateway.http1.headers import Headers, forwardable
+from fairq.gateway.http1.headers import Headers, field_lines, forwardable
+from fairq.gateway.http1.heads import ResponseHead
 from fairq.gateway.openai.errors import error_body
 
 SENTENCES: dict[Outcome, str] = {
@@ -29,15 +30,28 @@ REPLACED = frozenset(  # of an upstream's response; it may be a fairq too
 REPLACED_IN_STREAMS = REPLACED | {name for name, _ in STREAM}
 
 
-def is_event_stream(headers: Headers) -> bool:
-    return any(name == b"content-type" and value.lower().startswith(b"text/event-stream") for name, value in headers)
+class Passed:
+    """What a client gets of an upstream's head.
+
+    streams  an event stream follows
+    fields   field lines, without those of framing
+    """
+
+    __slots__ = ("fields", "streams")
+
+    def __init__(self, headers: Headers) -> None:
+        kinds = [value.lower() for name, value in headers if name == b"content-type"]
+        self.streams = any(kind.startswith(b"text/event-stream") for kind in kinds)
+        fields = forwardable(headers, REPLACED_IN_STREAMS if self.streams else REPLACED)
+        self.fields = field_lines([*fields, *STREAM] if self.streams else fields)
 
 
-def passed_back(headers: Headers, streams: bool) -> list[tuple[bytes, bytes]]:
-    """What a client gets of an upstream's headers, and what every stream has."""
-    if streams:
-        return forwardable(headers, REPLACED_IN_STREAMS) + STREAM
-    return forwardable(headers, REPLACED)
+def passed_on(head: ResponseHead) -> Passed:
+    """Made once of a head that comes again and again. Raises ValueError, as `field_lines`."""
+    found: Passed | None = head.note
+    if found is None:
+        found = head.note = Passed(head.headers)
+    return found
 
 
 def named(outcome: Outcome) -> tuple[bytes, bytes]:

@@ -87,6 +87,7 @@ class Writer:
         self._head, self._alarm, self._gap = head, alarm, gap
         self._disk = disk or Disk()
         self._buffer: list[bytes] = []
+        self.append = self._buffer.append
         self._lock, self._number = self._enter()
         self._syncer = Syncer(self._disk, self.upkeep.sync_every)
         self._file: int | None = None
@@ -103,9 +104,6 @@ class Writer:
     @property
     def syncs(self) -> int:
         return self._syncer.syncs
-
-    def append(self, lines: bytes) -> None:
-        self._buffer.append(lines)
 
     def flush(self, now: int) -> None:
         """Write what was appended, with one call to the system; rotate, remove, recover when it is time to."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairq.gateway.http1.errors import BadMessage
-from fairq.gateway.http1.heads import RequestHead
+from fairq.gateway.http1.framing import CHUNKED, Chunked, Framing
 
 
 class Collector:
@@ -13,13 +13,13 @@ class Collector:
 
     __slots__ = ("_chunked", "_left", "_limit", "_parts", "deliver", "received")
 
-    def __init__(self, head: RequestHead, deliver: Callable[[bytes], None], limit: int) -> None:
+    def __init__(self, framing: Framing, deliver: Callable[[bytes], None], limit: int) -> None:
         self.deliver = deliver
         self.received = 0
         self._limit = limit
         self._parts: list[bytes] = []
-        self._left = head.framing.length or 0
-        self._chunked = head.chunked
+        self._left = framing.length or 0
+        self._chunked = Chunked() if framing is CHUNKED else None
         if self._left > limit:
             self._too_large()
 

@@ -10,17 +10,23 @@ from fairq.gateway.http1.deadlines import Deadlines, Timed
 from fairq.gateway.http1.failure import Failure, FailureKind
 from fairq.gateway.http1.framing import Framing
 from fairq.gateway.http1.headers import Headers, encode_head, request_line
+from fairq.gateway.http1.heads import ResponseHead
 from fairq.gateway.http1.limits import ClientLimits
 from fairq.gateway.http1.link import Link
 
 
 class Receiver(Protocol):
-    """Takes one response. `on_end` or `on_fail` comes last, once, and neither comes after `Transfer.abort`."""
+    """Takes one response: `on_head`, `on_data` and `on_end`, or all of them as one `on_whole`. That, `on_end` or
+    `on_fail` comes last, once, and nothing comes after `Transfer.abort`."""
 
-    def on_head(self, status: int, reason: bytes, headers: list[tuple[bytes, bytes]], framing: Framing) -> None: ...
+    def on_head(self, head: ResponseHead, framing: Framing) -> None:
+        """`framing` counts, for `head` may be one that came before and said the same but for the length."""
 
-    def on_data(self, data: bytes) -> None:
-        """Body bytes without their framing."""
+    def on_data(self, data: bytes, chunks: bytes | None = None) -> None:
+        """Body bytes without their framing. `chunks`: the same as whole chunks, where they came so."""
+
+    def on_whole(self, head: ResponseHead, framing: Framing, body: bytes) -> None:
+        """A response with a body of known length, which came in one piece."""
 
     def on_end(self) -> None: ...
 
@@ -123,6 +129,13 @@ class Transfer:
         self.link = None
         self.connect()
 
+    def whole(self, head: ResponseHead, framing: Framing, body: bytes) -> None:
+        receiver, self.receiver = self.receiver, None
+        self.link = None
+        self._upstream.transfers.discard(self)
+        if receiver is not None:
+            receiver.on_whole(head, framing, body)
+
     def end(self) -> None:
         receiver, self.receiver = self.receiver, None
         self.link = None
@@ -187,8 +200,14 @@ class Upstream:
 
         Raises ValueError if the method, target or a header would end its place in the head early.
         """
-        framing = b"content-length: %d\r\n" % len(body) if body or method in (b"POST", b"PUT", b"PATCH") else b""
-        head = encode_head(request_line(method, target), headers, framing)
+        return self.send_behind(method, encode_head(request_line(method, target), headers, b"")[:-2], body, receiver)
+
+    def send_behind(self, method: bytes, fields: bytes, body: bytes, receiver: Receiver) -> Transfer:
+        """As `send`, with the head as ready-made lines: the request line, and fields without framing."""
+        if body or method in (b"POST", b"PUT", b"PATCH"):
+            head = b"%bcontent-length: %d\r\n\r\n" % (fields, len(body))
+        else:
+            head = fields + b"\r\n"
         transfer = Transfer(self, method, head, body, receiver)
         self.transfers.add(transfer)
         while self._idle:

@@ -13,7 +13,7 @@ from fairq.gateway.http1.errors import BadMessage
 from fairq.gateway.http1.exchange import Exchange
 from fairq.gateway.http1.framing import END_OF_HEAD, NO_BODY
 from fairq.gateway.http1.headers import date_field, encode_head, status_line
-from fairq.gateway.http1.heads import check_start
+from fairq.gateway.http1.heads import RequestHead, check_start
 
 if TYPE_CHECKING:
     from fairq.gateway.http1.server import Server
@@ -27,11 +27,14 @@ DISCARD = "discard"  # the rest of a body nobody wants
 COMPLETE = "complete"  # the request after the running one
 DEAF = "deaf"  # nothing: they are thrown away, and the connection closes after the response
 
+FAMILIAR_BYTES = 4096  # a longer head is read anew each time rather than kept
+
 
 class Connection(Endpoint):
     __slots__ = (
         "_advancing",
         "_collector",
+        "_familiar",
         "_pending",
         "_phase",
         "_scanned",
@@ -44,6 +47,7 @@ class Connection(Endpoint):
         self._pending = b""  # bytes received and not yet understood
         self._scanned = 0  # of them, how many have been searched for the end of a head
         self._collector: Collector | None = None
+        self._familiar: RequestHead | None = None  # the last one
         self._skip = 0  # bytes of an unwanted body still to come
         self._advancing = False
 
@@ -115,14 +119,19 @@ class Connection(Endpoint):
         if end > limits.head_bytes:
             raise BadMessage(431, f"the head is larger than {limits.head_bytes} bytes")
         server = self.server
-        exchange = Exchange(self, pending[:end], limits)
-        self.exchange = exchange
+        head, familiar = pending[:end], self._familiar
+        framing = familiar.again(head) if familiar is not None else None
+        if familiar is None or framing is None:
+            familiar = RequestHead(head, limits)
+            framing = familiar.framing
+            self._familiar = familiar if end <= FAMILIAR_BYTES else None
+        self.exchange = exchange = Exchange(self, familiar, framing)
         self._pending = pending[end:]
         if self._held:
             self._hold(0)
         self.due = NEVER
-        self.keep = exchange.keep and not server.draining
-        self._phase = COMPLETE if exchange.framing is NO_BODY else UNREAD
+        self.keep = familiar.keep and not server.draining
+        self._phase = COMPLETE if framing is NO_BODY else UNREAD
         try:
             server.app(exchange)
         except Exception as error:
@@ -163,7 +172,7 @@ class Connection(Endpoint):
             return
         self._phase = BODY
         try:
-            self._collector = collector = Collector(exchange, on_body, limit)
+            self._collector = collector = Collector(exchange.framing, on_body, limit)
         except BadMessage as refusal:
             self._refuse(refusal)
             return
@@ -336,6 +345,7 @@ class Connection(Endpoint):
         self.server.discard(self)
         exchange, self.exchange = self.exchange, None
         if exchange is not None and not exchange.closed:
+            on_gone = exchange.on_gone
             exchange.detach()
-            if exchange.on_gone is not None:
-                exchange.on_gone()
+            if on_gone is not None:
+                on_gone()

@@ -124,9 +124,10 @@ class Endpoint(asyncio.Protocol, Timed):
         self._finishing = self._paused = False
         self.due = NEVER
         if exchange is not None:
+            on_done = exchange.on_done
             exchange.detach()
-            if exchange.on_done is not None:
-                self.call(exchange.on_done)
+            if on_done is not None:
+                self.call(on_done)
         self._next()
 
     def _next(self) -> None:

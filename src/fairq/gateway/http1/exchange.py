@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from fairq.gateway.http1.framing import Framing
 from fairq.gateway.http1.headers import STATUS_LINE, Headers, date_field, encode_head, status_line
 from fairq.gateway.http1.heads import RequestHead
-from fairq.gateway.http1.limits import Limits
 
 if TYPE_CHECKING:
     from fairq.gateway.http1.connection import Connection
@@ -16,8 +16,9 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _JOIN_BELOW = 64 * 1024  # a body smaller than this is copied behind its head: one system call instead of two
 
 
-class Exchange(RequestHead):
-    """A request whose head is complete, and the way to answer it.
+class Exchange:
+    """A request whose head is complete, and the way to answer it. `head` may be shared with other exchanges of the
+    connection, `framing` is of this one's body.
 
     It ends in exactly one of these ways, reported once, after which every call is ignored:
 
@@ -34,42 +35,66 @@ class Exchange(RequestHead):
         "_left",
         "_mode",
         "closed",
+        "expects",
+        "framing",
+        "head",
         "on_done",
         "on_gone",
         "on_pause",
         "on_refused",
         "on_resume",
-        "peer",
         "stalled",
         "started",
     )
 
-    def __init__(self, conn: Connection, head: bytes, limits: Limits) -> None:
-        super().__init__(head, limits)
+    def __init__(self, conn: Connection, head: RequestHead, framing: Framing) -> None:
         self._conn: Connection | None = conn
+        self.head, self.framing, self.expects = head, framing, head.expects
         self._mode = "none"
         self._left = 0
-        self._finished = False
-        self.peer = conn.peer
-        self.closed = False
-        self.started = False
-        self.stalled = False
+        self._finished = self.closed = self.started = self.stalled = False
         self.on_gone: Callable[[], None] | None = None
         self.on_pause: Callable[[], None] | None = None
         self.on_resume: Callable[[], None] | None = None
         self.on_done: Callable[[], None] | None = None
         self.on_refused: Callable[[int, str], None] | None = None
 
+    @property
+    def method(self) -> bytes:
+        return self.head.method
+
+    @property
+    def target(self) -> bytes:
+        return self.head.target
+
+    @property
+    def path(self) -> str:
+        return self.head.path
+
+    @property
+    def query(self) -> bytes:
+        return self.head.query
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        return self.head.headers
+
+    @property
+    def peer(self) -> tuple[str, int]:
+        """The client's address; of an exchange that is not closed."""
+        assert self._conn is not None
+        return self._conn.peer
+
     def header(self, name: bytes) -> bytes | None:
         """The first value of a field (lower-case name), or None."""
-        for field, value in self.headers:
+        for field, value in self.head.headers:
             if field == name:
                 return value.rstrip(b" \t")
         return None
 
     def values(self, name: bytes) -> list[bytes]:
         """All values of a field, in order."""
-        return [value.rstrip(b" \t") for field, value in self.headers if field == name]
+        return [value.rstrip(b" \t") for field, value in self.head.headers if field == name]
 
     def read_body(self, on_body: Callable[[bytes], None], limit: int) -> None:
         """Collect the whole body and call `on_body` once, perhaps before returning. More than `limit` bytes: 413."""
@@ -90,8 +115,8 @@ class Exchange(RequestHead):
         framing = b"" if bodyless else b"content-length: %d\r\n" % len(body)
         if b"date" not in dict(headers):
             framing += date_field()
-        head = self._head(status, headers, framing)
-        if bodyless or self.method == b"HEAD":
+        head = self._encode(status, headers, framing)
+        if bodyless or self.head.method == b"HEAD":
             conn.send(head)
         elif len(body) < _JOIN_BELOW:
             conn.send(head + body)
@@ -100,16 +125,25 @@ class Exchange(RequestHead):
             conn.send(body)
         self.finish()
 
-    def start(self, status: int, headers: Headers, *, length: int | None = None) -> None:
+    def pass_on(self, status: int, fields: bytes, body: bytes) -> None:
+        """A whole response of a successful status with a body, to anything but HEAD; `fields` are ready-made lines."""
+        conn = self._begin(status, False)
+        if conn is not None:
+            conn.send(self._encode(status, fields, b"content-length: %d\r\n" % len(body)) + body)
+            self._finished = True
+            conn.response_finished()
+
+    def start(self, status: int, headers: Headers | bytes, *, length: int | None = None) -> None:
         """Begin a response whose body comes by `write`: of `length` bytes, or chunked (on HTTP/1.0 until the close).
 
-        In answer to HEAD, `length` is what a GET would have had, and body bytes are dropped.
+        In answer to HEAD, `length` is what a GET would have had, and body bytes are dropped. `headers` may be
+        ready-made field lines.
         """
         conn = self._begin(status, False)
         if conn is None:
             return
         framing = b""
-        if self.method == b"HEAD" or status == 204 or status == 304:
+        if self.head.method == b"HEAD" or status == 204 or status == 304:
             mode = "none"
             if length is not None and status != 204:
                 framing = b"content-length: %d\r\n" % length
@@ -117,23 +151,23 @@ class Exchange(RequestHead):
             mode = "length"
             self._left = length
             framing = b"content-length: %d\r\n" % length
-        elif self.version >= (1, 1):
+        elif self.head.version >= (1, 1):
             mode = "chunked"
             framing = b"transfer-encoding: chunked\r\n"
         else:
             mode = "close"
             conn.keep = False
-        conn.cork(self._head(status, headers, framing), wait=mode in ("none", "length"))
+        conn.cork(self._encode(status, headers, framing), wait=mode in ("none", "length"))
         self._mode = mode
 
-    def write(self, data: bytes) -> None:
-        """Body bytes, framed as the response's start decided."""
+    def write(self, data: bytes, chunks: bytes | None = None) -> None:
+        """Body bytes, framed as the response's start decided. `chunks`: the same, as whole chunks."""
         conn = self._conn
         if conn is None or not data:
             return
         mode = self._mode
         if mode == "chunked":
-            conn.send(b"%x\r\n%b\r\n" % (len(data), data))
+            conn.send(chunks or b"%x\r\n%b\r\n" % (len(data), data))
         elif mode == "length":
             self._left -= len(data)
             if self._left < 0:
@@ -177,13 +211,16 @@ class Exchange(RequestHead):
         conn.response_starts(close)
         return conn
 
-    def _head(self, status: int, headers: Headers, framing: bytes) -> bytes:
+    def _encode(self, status: int, headers: Headers | bytes, framing: bytes) -> bytes:
         conn = self._conn
         assert conn is not None
-        if not conn.keep or self.version != (1, 1):
+        if not conn.keep or self.head.version != (1, 1):
             framing += b"connection: keep-alive\r\n" if conn.keep else b"connection: close\r\n"
+        line = STATUS_LINE.get(status) or status_line(status)
+        if isinstance(headers, bytes):
+            return b"%b%b%b\r\n" % (line, headers, framing)
         try:
-            return encode_head(STATUS_LINE.get(status) or status_line(status), headers, framing)
+            return encode_head(line, headers, framing)
         except ValueError:
             self.started = False  # nothing has been sent: another answer is possible
             raise
@@ -208,6 +245,7 @@ class Exchange(RequestHead):
                 self.respond(status, *conn.server.refuse(status, reason), close=True)
 
     def detach(self) -> None:
-        """End the exchange."""
+        """End the exchange, and let go of who asked to hear of it: so no cycle is left for the garbage collector."""
         self._conn = None
         self.closed = True
+        self.on_gone = self.on_pause = self.on_resume = self.on_done = self.on_refused = None

@@ -6,6 +6,7 @@ A head is given to llhttp whole and alone, so how the bytes were split into read
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
@@ -89,50 +90,114 @@ def body_framing(fields: Mapping[bytes, bytes], version: tuple[int, int]) -> Fra
         if version < (1, 1):
             raise BadMessage(400, "Transfer-Encoding in an HTTP/1.0 message")
         return CHUNKED
-    return None if length is None else _of_length(length)
+    return None if length is None else declared_length(length)
 
 
 @functools.lru_cache(maxsize=1024)
-def _of_length(value: bytes) -> Framing:
+def declared_length(value: bytes) -> Framing:
+    """Of a Content-Length."""
     digits = value.strip(b" \t")
     if not digits.isdigit() or len(digits) > MAX_LENGTH_DIGITS:
         raise BadMessage(400, "Content-Length is not a number")
     return Framing("length", int(digits))
 
 
+_DIGITS = re.compile(rb"[0-9A-Fa-f]{1,4}")
+_LAST_CHUNK = b"0\r\n\r\n"
+
+
+@functools.lru_cache(maxsize=4096)
+def _size(digits: bytes) -> int:
+    """Of a chunk; 0 for anything but one to four hexadecimal digits."""
+    return int(digits, 16) if _DIGITS.fullmatch(digits) else 0
+
+
 class Chunked:
-    """The rest of a chunked message, fed as it arrives to the llhttp parser that has read its head."""
+    """The rest of a chunked message, fed as it arrives.
 
-    __slots__ = ("_parser", "_sink", "_slack", "_tail")
+    Plain chunks, which is how engines send their events, are taken apart right here. With the first read that has
+    anything else in it (a cut size line, an extension, trailers), llhttp takes over for good.
+    """
 
-    def __init__(self, parser: Parser, sink: Sink) -> None:
-        self._parser = parser
-        self._sink = sink
+    __slots__ = ("_left", "_parser", "_sink", "_slack", "_tail", "whole")
+
+    def __init__(self) -> None:
+        self.whole = False  # the last read was whole chunks, so that it may be passed on with its framing
+        self._left = 0  # payload bytes still to come of a chunk that was cut
+        self._sink: Sink | None = None
+        self._parser: Parser
         self._tail = b""
         self._slack = 16 * 1024  # framing bytes allowed besides 8 per payload byte: extensions and trailers
-        sink.fields.clear()  # what comes now is trailers
 
     def feed(self, data: bytes) -> tuple[bytes, int]:
-        """The payload in `data`, and the index in `data` just after the message, or -1 when it goes on.
+        """The payload in `data`, and the index in `data` just after the message, or -1 when it goes on."""
+        if self._sink is None:
+            if not self._left:
+                at = data.find(b"\r\n", 1, 6)
+                if at > 0:
+                    size = _size(data[:at])
+                    if size and at + size + 4 == len(data) and data.endswith(b"\r\n"):
+                        self.whole = True
+                        return data[at + 2 : -2], -1
+                    if data == _LAST_CHUNK:
+                        return b"", 5
+            self.whole = False
+            payload = self._plain(data)
+            if payload is not None:
+                return payload, -1
+            self._hand_over()
+        return self._feed(data)
 
-        llhttp does not say where it stopped and would take what follows for a new message. But a chunked message ends
-        with CRLF CRLF, so it is fed only up to each of those and asked whether that was the end.
-        """
+    def _plain(self, data: bytes) -> bytes | None:
+        """The payload of plain chunks; the first and the last may be cut in it. None if there is anything else."""
+        left, at, size = self._left, 0, len(data)
+        whole = not left
+        payload: list[bytes] = []
+        while at < size:
+            if not left:
+                end = data.find(b"\r\n", at + 1, at + 6)
+                left = _size(data[at:end]) if end > 0 else 0
+                if not left:
+                    return None
+                at = end + 2
+            stop = at + left
+            if stop > size:
+                payload.append(data[at:])
+                left, at, whole = stop - size, size, False
+            elif data[stop : stop + 2] == b"\r\n":
+                payload.append(data[at:stop])
+                left, at = 0, stop + 2
+            else:
+                return None
+        self._left, self.whole = left, whole
+        return b"".join(payload)
+
+    def _hand_over(self) -> None:
+        """What is left of a chunk is a chunk of its own to llhttp, behind a head that says no more than `chunked`."""
+        self._sink = sink = Sink()
+        self._parser = httptools.HttpResponseParser(sink)
+        self._parser.feed_data(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+        sink.fields.clear()  # what comes now is trailers
+        if self._left:
+            self._parser.feed_data(b"%x\r\n" % self._left)
+
+    def _feed(self, data: bytes) -> tuple[bytes, int]:
+        """llhttp does not say where it stopped and would take what follows for a new message. But a chunked message
+        ends with CRLF CRLF, so it is fed only up to each of those and asked whether that was the end."""
+        sink = self._sink
+        assert sink is not None
         size = len(data)
         if data[0] > 13 and size > 2 and END_OF_HEAD not in data:
             end = -1
-            try:
-                self._parser.feed_data(data)
-            except httptools.HttpParserError as error:
-                raise BadMessage(400, f"malformed chunk: {error}") from None
+            feed(self._parser, data, "chunk")
             self._tail = data[-3:]
         else:
-            end = self._feed_by_pieces(data)
+            end = self._feed_by_pieces(sink, data)
             if end >= 0:
                 size = end
-                if any(name.lower() in (b"content-length", b"transfer-encoding") for name in self._sink.fields):
+                if any(name.lower() in (b"content-length", b"transfer-encoding") for name in sink.fields):
                     raise BadMessage(400, "framing fields in a trailer")
-        spans = self._sink.spans
+        spans = sink.spans
         payload = spans[0] if len(spans) == 1 else b"".join(spans)
         spans.clear()
         self._slack += 9 * len(payload) - size
@@ -140,7 +205,7 @@ class Chunked:
             raise BadMessage(400, "too much chunk framing for too little data")
         return payload, end
 
-    def _feed_by_pieces(self, data: bytes) -> int:
+    def _feed_by_pieces(self, sink: Sink, data: bytes) -> int:
         before = len(self._tail)  # bytes of the window that were fed already
         window = self._tail + data
         fed = before
@@ -149,7 +214,7 @@ class Chunked:
             stop = len(window) if at < 0 else at + 4
             feed(self._parser, window[fed:stop], "chunk")
             fed = stop
-            if self._sink.complete:
+            if sink.complete:
                 return fed - before
         self._tail = window[-3:]
         return -1

@@ -104,16 +104,18 @@ def _refused(drop: frozenset[bytes] | tuple[bytes, ...]) -> frozenset[bytes]:
 
 
 def encode_head(start_line: bytes, headers: Headers, framing: bytes) -> bytes:
-    """A message head. `start_line` and `framing` (ready-made field lines) end with CRLF.
+    """A message head. `start_line` and `framing` (ready-made field lines) end with CRLF. Raises as `field_lines`."""
+    return b"%b%b%b\r\n" % (start_line, field_lines(headers), framing)
 
-    Raises ValueError if a name or value would end its line early.
-    """
+
+def field_lines(headers: Headers) -> bytes:
+    """The fields of a head, each with its CRLF. Raises ValueError if a name or value would end its line early."""
     if not headers:
-        return start_line + framing + b"\r\n"
+        return b""
     fields = b"\r\n".join(map(b": ".join, headers)) + b"\r\n"
     if len(fields) - len(fields.translate(None, b"\r\n")) != 2 * len(headers):
         raise ValueError("a header name or value contains CR or LF")
-    return b"%b%b%b\r\n" % (start_line, fields, framing)
+    return fields
 
 
 def status_line(status: int) -> bytes:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import Any
 
 import httptools
 
 from fairq.gateway.http1.errors import BadMessage
 from fairq.gateway.http1.framing import (
-    CHUNKED,
     NO_BODY,
     UNTIL_CLOSE,
-    Chunked,
     Framing,
     Sink,
     body_framing,
     check_line_ends,
+    declared_length,
     feed,
 )
 from fairq.gateway.http1.headers import host_is_valid, is_alias, tokens
@@ -26,6 +25,7 @@ from fairq.gateway.http1.target import split_target
 UNDERSCORE = ord("_")
 _VERSIONS = {b"HTTP/1.1": (1, 1), b"HTTP/1.0": (1, 0)}
 _STATUS_LINE = re.compile(rb"(HTTP/1\.[01]) ([1-5][0-9][0-9])(?: ([\t\x20-\x7e\x80-\xff]*))?\r\n")
+_LENGTH = re.compile(rb"\r\n[Cc]ontent-[Ll]ength: ([0-9]+)\r\n")
 # What decides how a message is read, and who asks: if it came twice, another implementation could take the other value.
 _REQUEST_FIELDS = frozenset(
     {
@@ -45,13 +45,38 @@ _RESPONSE_FIELDS = frozenset({b"content-length", b"transfer-encoding"})
 Fields = dict[bytes, bytes]
 
 
-class RequestHead:
+class Familiar:
+    """A head that may come again on its connection: clients and servers say the same thing every time, but for the
+    length of the body. What is byte for byte as before needs no second reading.
+
+    note   of the application: what it made of this head
+    """
+
+    __slots__ = ("_after", "_before", "framing", "note")
+
+    framing: Framing
+
+    def __init__(self, head: bytes) -> None:
+        self.note: Any = None
+        length = _LENGTH.search(head)
+        self._before, self._after = (head[: length.start(1)], head[length.end(1) :]) if length else (head, b"")
+
+    def again(self, head: bytes) -> Framing | None:
+        """Its framing, if `head` is this one but for the length it declares."""
+        before, after = self._before, self._after
+        if not head.startswith(before) or not head.endswith(after):
+            return None
+        length = head[len(before) : len(head) - len(after)]
+        if self.framing.kind == "length":
+            return declared_length(length) if length.isdigit() else None
+        return None if length else self.framing
+
+
+class RequestHead(Familiar):
     """What a whole request head, its final empty line included, says. Raises BadMessage."""
 
     __slots__ = (
-        "chunked",
         "expects",
-        "framing",
         "headers",
         "keep",
         "method",
@@ -62,6 +87,7 @@ class RequestHead:
     )
 
     def __init__(self, head: bytes, limits: Limits) -> None:
+        super().__init__(head)
         try:
             self._parse(head, limits)
         except BadMessage:
@@ -86,8 +112,7 @@ class RequestHead:
         if method in (b"CONNECT", b"TRACE"):
             raise BadMessage(400, f"{method.decode()} is not accepted")
         sink = Sink()
-        parser = httptools.HttpRequestParser(sink)
-        feed(parser, head, "request head")
+        feed(httptools.HttpRequestParser(sink), head, "request head")
         lines = head.count(b"\n") - 2
         if lines > limits.header_lines:
             raise BadMessage(431, f"more than {limits.header_lines} header lines")
@@ -96,8 +121,7 @@ class RequestHead:
         headers = list(fields.items())
         if len(headers) < lines:
             headers, fields = _repeated(head, _REQUEST_FIELDS)
-        self.framing = framing = body_framing(fields, version) or NO_BODY  # of the body
-        self.chunked = Chunked(parser, sink) if framing is CHUNKED else None
+        self.framing = framing = body_framing(fields, version) or NO_BODY
         self.keep = keeps_alive(fields, version)  # the client lets the connection live
         self.expects = _check_fields(fields, version) and framing is not NO_BODY  # it waits for 100 (Continue)
         self.headers = headers if UNDERSCORE not in head else _without_underscores(headers)
@@ -155,14 +179,24 @@ def keeps_alive(fields: Fields, version: tuple[int, int]) -> bool:
     return b"close" not in options and (version == (1, 1) or b"keep-alive" in options)
 
 
-@dataclass(slots=True)
-class ResponseHead:
-    status: int
-    reason: bytes
-    headers: list[tuple[bytes, bytes]]
-    framing: Framing
-    keep: bool
-    chunked: Chunked | None
+class ResponseHead(Familiar):
+    """`method`: of the request that it answers."""
+
+    __slots__ = ("headers", "keep", "method", "reason", "status")
+
+    def __init__(
+        self,
+        head: bytes,
+        method: bytes,
+        status: int,
+        reason: bytes,
+        headers: list[tuple[bytes, bytes]],
+        framing: Framing,
+        keep: bool,
+    ) -> None:
+        super().__init__(head)
+        self.method, self.status, self.reason = method, status, reason
+        self.headers, self.framing, self.keep = headers, framing, keep
 
 
 def parse_response(head: bytes, method: bytes, limits: ClientLimits) -> ResponseHead:
@@ -175,8 +209,7 @@ def parse_response(head: bytes, method: bytes, limits: ClientLimits) -> Response
     if status == 101:
         raise BadMessage(502, "the upstream switched protocols without being asked")
     sink = Sink()
-    parser = httptools.HttpResponseParser(sink)
-    feed(parser, head, "response head")
+    feed(httptools.HttpResponseParser(sink), head, "response head")
     lines = head.count(b"\n") - 2
     if lines > limits.header_lines:
         raise BadMessage(502, f"more than {limits.header_lines} header lines in the response")
@@ -186,8 +219,7 @@ def parse_response(head: bytes, method: bytes, limits: ClientLimits) -> Response
         headers, fields = _repeated(head, _RESPONSE_FIELDS)
     framing = _response_framing(fields, method, status, version)
     keep = framing.kind != "close" and keeps_alive(fields, version)
-    chunked = Chunked(parser, sink) if framing is CHUNKED else None
-    return ResponseHead(status, line[3] or b"", headers, framing, keep, chunked)
+    return ResponseHead(head, method, status, line[3] or b"", headers, framing, keep)
 
 
 def _response_framing(fields: Fields, method: bytes, status: int, version: tuple[int, int]) -> Framing:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, cast
 from fairq.gateway.http1.deadlines import Timed
 from fairq.gateway.http1.errors import BadMessage
 from fairq.gateway.http1.failure import FailureKind
-from fairq.gateway.http1.framing import END_OF_HEAD, NO_BODY, Chunked, check_line_ends
-from fairq.gateway.http1.heads import parse_response
+from fairq.gateway.http1.framing import CHUNKED, END_OF_HEAD, NO_BODY, Chunked, Framing, check_line_ends
+from fairq.gateway.http1.heads import ResponseHead, parse_response
 
 if TYPE_CHECKING:
     from fairq.gateway.http1.client import Transfer, Upstream
 
 _JOIN_BELOW = 64 * 1024
+FAMILIAR_BYTES = 4096  # a longer head is read anew each time rather than kept
 
 
 class Link(asyncio.Protocol, Timed):
@@ -23,6 +24,7 @@ class Link(asyncio.Protocol, Timed):
     __slots__ = (
         "_chunked",
         "_deadlines",
+        "_familiar",
         "_framing",
         "_heard",
         "_in_head",
@@ -44,6 +46,7 @@ class Link(asyncio.Protocol, Timed):
         self._used = False  # has carried a response before
         self._in_head = True
         self._pending = b""  # of the head
+        self._familiar: ResponseHead | None = None  # the last one
         self._framing = NO_BODY
         self._left = 0
         self._chunked: Chunked | None = None
@@ -103,6 +106,8 @@ class Link(asyncio.Protocol, Timed):
         try:
             if self._in_head:
                 self._read_head(transfer, data)
+            elif self._framing is CHUNKED:
+                self._read_chunks(transfer, data)
             else:
                 self._read_body(transfer, data)
         except BadMessage as bad:
@@ -148,40 +153,71 @@ class Link(asyncio.Protocol, Timed):
                 check_line_ends(pending)
                 self._pending = pending
                 return
-            head = parse_response(pending[:end], transfer.method, limits)
+            head, framing = self._understand(transfer, pending[:end])
             pending = pending[end:]
             if head.status >= 200:
                 break
         self._pending = b""
         self._in_head = False
-        self._framing = framing = head.framing
+        self._framing = framing
         # An answer before the request is out: the upstream may never read the rest of it as that request's body.
         self._keep = head.keep and self._transport.get_write_buffer_size() == 0
         transfer.started = True
+        size = framing.length
         if framing.kind == "length":
-            self._left = framing.length or 0
-        elif framing.kind == "chunked":
-            self._chunked = head.chunked
+            if size and size == len(pending):  # all of it is here: the usual case
+                transfer.bytes_received = size
+                self._recycle(transfer)
+                transfer.whole(head, framing, pending)
+                return
+            self._left = size or 0
+        elif framing is CHUNKED:
+            self._chunked = Chunked()
         receiver = transfer.receiver
         if receiver is not None:
-            receiver.on_head(head.status, head.reason, head.headers, framing)
+            receiver.on_head(head, framing)
         if self._transfer is not transfer:
             return
         if pending:
-            self._read_body(transfer, pending)
-        elif framing.kind == "none" or (framing.kind == "length" and not self._left):
+            if framing is CHUNKED:
+                self._read_chunks(transfer, pending)
+            else:
+                self._read_body(transfer, pending)
+        elif framing.kind == "none" or (framing.kind == "length" and not size):
             self._complete(transfer)
         if self._transfer is transfer and not transfer.paused:
             self._deadlines.arm(self, limits.idle_seconds)
+
+    def _understand(self, transfer: Transfer, data: bytes) -> tuple[ResponseHead, Framing]:
+        head = self._familiar
+        if head is not None and head.method == transfer.method:
+            framing = head.again(data)
+            if framing is not None:
+                return head, framing
+        head = parse_response(data, transfer.method, self._upstream.limits)
+        if len(data) <= FAMILIAR_BYTES and head.status >= 200:
+            self._familiar = head
+        return head, head.framing
+
+    def _read_chunks(self, transfer: Transfer, data: bytes) -> None:
+        chunked = self._chunked
+        assert chunked is not None
+        payload, end = chunked.feed(data)
+        if payload:
+            transfer.bytes_received += len(payload)
+            receiver = transfer.receiver
+            if receiver is not None:
+                receiver.on_data(payload, data if chunked.whole else None)
+        if end >= 0 and self._transfer is transfer:
+            if end < len(data):
+                self._keep = False  # bytes that nobody asked for
+            self._complete(transfer)
 
     def _read_body(self, transfer: Transfer, data: bytes) -> None:
         kind = self._framing.kind
         end = -1
         payload = data
-        if kind == "chunked":
-            assert self._chunked is not None
-            payload, end = self._chunked.feed(data)
-        elif kind == "length":
+        if kind == "length":
             self._left -= len(data)
             if self._left <= 0:
                 end = len(data) + self._left
@@ -202,16 +238,21 @@ class Link(asyncio.Protocol, Timed):
             self._complete(transfer)
 
     def _complete(self, transfer: Transfer) -> None:
+        self._recycle(transfer)
+        transfer.end()
+
+    def _recycle(self, transfer: Transfer) -> None:
+        """The response is whole: the connection may take another request."""
         self._transfer = None
-        if self._keep and not self._transport.is_closing() and self._transport.get_write_buffer_size() == 0:
+        transport = self._transport
+        if self._keep and not transport.is_closing() and transport.get_write_buffer_size() == 0:
             if transfer.paused:
-                self._transport.resume_reading()
+                transport.resume_reading()
             self._used = True
             self._deadlines.arm(self, self._upstream.limits.keepalive_seconds)
             self._upstream.put_back(self)
         else:
-            self._transport.abort()
-        transfer.end()
+            transport.abort()
 
     def _fail(self, kind: FailureKind, detail: str) -> None:
         transfer, self._transfer = self._transfer, None

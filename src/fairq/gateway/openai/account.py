@@ -8,10 +8,10 @@ request's. Own ones are added over the choices, else ten answers could be had fo
 """
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
 
 from fairq.core.cost import Source, Usage
 from fairq.core.number import ceil_div
@@ -22,11 +22,33 @@ class Choice(Struct):
     finish_reason: str | None = None
 
 
+Count = Annotated[int, Meta(ge=0, lt=2**53)]
+
+
+class PromptDetails(Struct):
+    cached_tokens: Count | None = None
+
+
+class Reported(Struct):
+    """OpenAI's usage object. Reasoning tokens are a part of completion_tokens and are not added."""
+
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
+    prompt_tokens_details: PromptDetails | None = None
+
+    def usage(self) -> Usage | None:
+        prompt, completion, details = self.prompt_tokens, self.completion_tokens, self.prompt_tokens_details
+        if prompt is None and completion is None:
+            return None
+        prompt, cached = prompt or 0, (details and details.cached_tokens) or 0
+        return Usage(prompt, completion or 0, cached if cached < prompt else prompt, Source.UPSTREAM)
+
+
 class Response(Struct):
     """A whole response or one chunk of a stream; their fields have the same names."""
 
     choices: list[Choice] | None = None
-    usage: dict[str, Any] | None = None
+    usage: Reported | None = None
     error: Any = None
     object: Any = None
     message: Any = None
@@ -91,7 +113,7 @@ class Account:
                 return False
             response = found
         choices = response.choices or []
-        usage = _tokens(response.usage) if response.usage is not None else None
+        usage = response.usage.usage() if response.usage is not None else None
         for choice in choices:
             if choice.finish_reason:
                 self.finish_reasons[choice.index] = choice.finish_reason
@@ -135,7 +157,7 @@ def _read_leniently(document: bytes) -> Response | None:
     usage = found.get("usage")
     return Response(
         read,
-        usage if isinstance(usage, dict) else None,
+        _reported(usage) if isinstance(usage, dict) else None,
         found.get("error"),
         found.get("object"),
         found.get("message"),
@@ -143,16 +165,10 @@ def _read_leniently(document: bytes) -> Response | None:
     )
 
 
-def _tokens(usage: dict[str, Any]) -> Usage | None:
-    """OpenAI's usage object. Reasoning tokens are a part of completion_tokens and are not added."""
-    prompt = _count(usage.get("prompt_tokens"))
-    completion = _count(usage.get("completion_tokens"))
-    if prompt is None and completion is None:
-        return None
+def _reported(usage: dict[str, Any]) -> Reported:
     details = usage.get("prompt_tokens_details")
     cached = _count(details.get("cached_tokens")) if isinstance(details, dict) else None
-    prompt = prompt or 0
-    return Usage(prompt, completion or 0, min(cached or 0, prompt), Source.UPSTREAM)
+    return Reported(_count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")), PromptDetails(cached))
 
 
 def _count(value: object) -> int | None:

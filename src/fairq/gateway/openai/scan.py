@@ -27,11 +27,18 @@ class BodyReader(Account):
         self._body = bytearray()
         self._cut = False
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> bool:
+        """False: see UsageScanner."""
         self._body += data
         if len(self._body) > MAX_BODY + TAIL:
             del self._body[:-TAIL]
             self._cut = True
+        return False
+
+    def take(self, body: bytes) -> None:
+        """The whole body at once, instead of `feed` and `finish`."""
+        if len(body) > MAX_BODY + TAIL or not self.read(body):
+            self._read_tail(body[-TAIL:])
 
     def finish(self) -> None:
         """The body is over, whole or broken off."""
@@ -72,14 +79,16 @@ class UsageScanner(Account):
         """The bytes so far end within an event, so that its first part went out already."""
         return bool(self._carry or self._lines or self._skipping)
 
-    def feed(self, data: bytes) -> None:
-        if data.startswith(self._head) and data.endswith(self._tail):
-            # Like an event before, but for its text: nothing new can be in it, unless the text ends inside.
-            text = data[len(self._head) : -len(self._tail)]
-            if text and text.find(b'"') < 0 and not self.inside_event:
+    def feed(self, data: bytes) -> bool:
+        """Was `data` one whole event like one before, but for its text? Then nothing can be in it that is not text."""
+        head, tail = self._head, self._tail
+        if data.startswith(head) and data.endswith(tail) and not (self._carry or self._lines or self._skipping):
+            text = data[len(head) : -len(tail)]
+            if text and text.find(b'"') < 0:  # else the text may end inside
                 self.chunks += 1
-                return
+                return True
         self._feed_lines(data)
+        return False
 
     def finish(self) -> None:
         """The stream is over, in good order or cut. An event whose blank line is missing counts if it is whole."""

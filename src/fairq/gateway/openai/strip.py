@@ -38,10 +38,10 @@ class UsageStripper:
     Engines send an event in one piece, and then nothing waits.
     """
 
-    __slots__ = ("_after_cr", "_between", "_held", "_line", "_mid_line", "_passing", "_removed")
+    __slots__ = ("_after_cr", "_held", "_line", "_mid_line", "_passing", "_removed", "between")
 
     def __init__(self) -> None:
-        self._between = True  # nothing is held or half passed: the stream is between two events
+        self.between = True  # nothing is held or half passed: the stream is between two events
         self._held: list[bytes] = []  # whole lines of an event that may be a usage report
         self._line = b""  # its next line, as far as it is here
         self._passing = False  # in an event that is none
@@ -51,7 +51,7 @@ class UsageStripper:
 
     def feed(self, data: bytes) -> bytes:
         if (
-            self._between
+            self.between
             and data.endswith((b"\n\n", b"\r\n\r\n"))
             and (data.find(b'"usage"') < 0 or data.count(b'"choices"') == data.count(b'"choices":[{'))
         ):
@@ -71,13 +71,13 @@ class UsageStripper:
                 self._judge(piece, out)
         if data:
             self._after_cr = data.endswith(b"\r")
-        self._between = not (self._held or self._line or self._passing or self._after_cr)
+        self.between = not (self._held or self._line or self._passing or self._after_cr)
         return b"".join(out)
 
     def finish(self) -> bytes:
         """The end of the stream. A usage report without its blank line is one all the same."""
         rest = [*self._held, self._line]
-        self._held, self._line, self._between = [], b"", True
+        self._held, self._line, self.between = [], b"", True
         return b"" if reports_only_usage(_data(rest)) else b"".join(rest)
 
     def _pass(self, piece: bytes, out: list[bytes]) -> None:
