@@ -5,7 +5,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fairq.sim.engine.run import EngineRun
+from fairq.core.job import Generation
+from fairq.policies import make
+from fairq.sim.engine.batch import Batch
+from fairq.sim.engine.call import Call
+from fairq.sim.engine.cost import Cost, Limits
+from fairq.sim.engine.run import EngineRun, bind
 from fairq.sim.engine.scenario import EngineScenario
 
 CLIENTS = "ABCDE"
@@ -73,3 +78,37 @@ def engines(draw: st.DrawFn) -> dict[str, Any]:
         "head": draw(st.sampled_from(["stop", "stop", "skip"])),
         "clients": [{"id": client, "weight": draw(weights)} for client in CLIENTS],
     }
+
+
+@st.composite
+def families(draw: st.DrawFn, block: int, most: int = 40) -> list[Call]:
+    """Requests whose prompts begin alike: each is a path in a tree of blocks, and a rest of its own."""
+    made: list[Call] = []
+    arrival = 0
+    for number in range(draw(st.integers(2, most))):
+        arrival += draw(st.sampled_from([0, 0, 1, 50, 300])) * 10**6
+        path = draw(st.lists(st.integers(0, 1), max_size=4))
+        prefix = tuple(hash(tuple(path[: depth + 1])) for depth in range(len(path)))
+        output = draw(st.integers(0, 25))
+        job = Generation(
+            id=str(number),
+            flow=draw(st.sampled_from(CLIENTS)),
+            seq=number,
+            arrival=arrival,
+            size=output,
+            prompt=len(prefix) * block + draw(st.integers(1, block)),
+            limit=max(output, 1),
+            prefix=prefix,
+        )
+        made.append(Call(job, draw(st.none() | st.none() | st.integers(arrival, arrival + 10**9))))
+    return made
+
+
+def drive(kind: type[Batch], policy: str, calls: list[Call], rules: dict[str, Any]) -> Batch:
+    """An engine with any policy, when all calls have left."""
+    given = {key: value for key, value in rules.items() if key in Limits.__struct_fields__}
+    one = kind(made := make(policy), Limits(**given), Cost(**rules["cost"]))
+    bind(made, one, dict.fromkeys(CLIENTS, Fraction(1)), 0)
+    one.add(calls)
+    one.run()
+    return one

@@ -4,14 +4,19 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from tests.sim.engines import both, engines, traffic
+from hypothesis import strategies as st
+from tests.sim.engines import both, drive, engines, families, traffic
+
+from fairq.sim.engine.call import Call
+from fairq.sim.engine.jumping import Jumping
+from fairq.sim.engine.stepping import Stepping
 
 PREDICTED = [f"vtc-predict:predictor={name}" for name in ("last5", "ema", "oracle", "oracle50,cost=a10g")]
 POLICIES = ["fcfs", "vtc", "vtc:cost=a10g", "lcf", "rpm:limit=3", "sfq", "request-rr", "drr", "priority", *PREDICTED]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(requests=traffic(), rules=engines())
 def test_jumping_is_stepping(policy: str, requests: list[dict[str, Any]], rules: dict[str, Any]) -> None:
     step, jump = both(requests, policy, **rules)
@@ -22,6 +27,28 @@ def test_jumping_is_stepping(policy: str, requests: list[dict[str, Any]], rules:
         assert run.engine.free == run.engine.limits.blocks
         assert not run.engine.calls
         assert all(call.reason for call in run.calls)
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "vtc", "lpm", "dlpm:quantum=1", "dlpm:quantum=30", "lpm:fallback=3"])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data(), rules=engines(), several=st.sampled_from([1, 2, 4]))
+def test_jumping_is_stepping_when_prompts_share_blocks(
+    policy: str, data: st.DataObject, rules: dict[str, Any], several: int
+) -> None:
+    block = rules["block_tokens"] * (1 if rules["block_tokens"] == 16 else several)
+    rules |= {"prefix_cache": True, "prefix_tokens": block, "pool_tokens": max(rules["pool_tokens"], 6 * block + 40)}
+    calls = data.draw(families(block))
+    told = []
+    for kind in (Stepping, Jumping):
+        own = [Call(call.job, call.cancel_at) for call in calls]
+        one = drive(kind, policy, own, rules)
+        told.append([(c.admitted, c.first, c.finish, c.produced, c.cached, c.preemptions) for c in own])
+        told.append([one.iterations, one.clock, one.policy.show()])
+        assert one.cache is not None
+        one.cache.validate()
+        assert one.cache.held == 0
+        assert one.free == one.limits.blocks
+    assert told[:2] == told[2:]
 
 
 def test_a_blocked_head_is_overtaken_while_counters_move() -> None:

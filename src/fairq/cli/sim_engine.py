@@ -62,6 +62,7 @@ def engine(
     reserve: Annotated[str | None, typer.Option(help="Cache at admission for: prompt, limit or peak.")] = None,
     preemption: Annotated[str | None, typer.Option(help="recompute or swap.")] = None,
     victim: Annotated[str | None, typer.Option(help="Who is preempted: last, latest or priority.")] = None,
+    prefix_cache: Annotated[bool | None, typer.Option(help="Keep blocks of prompts and share them.")] = None,
     head: Annotated[str | None, typer.Option(help="A head that does not fit: stop or skip.")] = None,
     mode: Annotated[
         str | None, typer.Option("--engine", metavar="jump|step", help="From event to event, or by iterations.")
@@ -97,6 +98,7 @@ def engine(
         "preemption": preemption,
         "victim": victim,
         "head": head,
+        "prefix_cache": prefix_cache,
         "engine": mode,
         "seed": seed,
     }

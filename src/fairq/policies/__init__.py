@@ -3,6 +3,7 @@
 from fairq.core.errors import ConfigError, UnknownName
 from fairq.core.policy import Need, Policy
 from fairq.policies.cfs import CFS
+from fairq.policies.dlpm import DLPM
 from fairq.policies.drf import DRF
 from fairq.policies.drr import DRR
 from fairq.policies.edf import EDF
@@ -12,6 +13,7 @@ from fairq.policies.gps import GPS
 from fairq.policies.hierarchical import Hierarchical
 from fairq.policies.lcf import LCF
 from fairq.policies.lottery import Lottery
+from fairq.policies.lpm import LPM
 from fairq.policies.mlfq import MLFQ
 from fairq.policies.priority import Priority
 from fairq.policies.request_rr import RequestRR
@@ -37,7 +39,7 @@ for _policy in (
     *(RequestRR, Shortest, SFQ),
     *(GPS, WFQ, WF2Q, SCFQ, VirtualClock, DRR, Hierarchical),
     DRF,
-    *(VTC, VTCPredict, LCF, RPM),
+    *(VTC, VTCPredict, LCF, RPM, LPM, DLPM),
 ):
     if _policy.name in POLICIES:
         raise ValueError(f"two policies are called {_policy.name}")

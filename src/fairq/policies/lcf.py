@@ -4,7 +4,7 @@ Unit of fairness: tokens served since the beginning. A client that was away has 
 it has the engine for itself until its counter has caught up, so nothing is promised to those who stayed.
 """
 
-from fairq.policies.counting import Counting
+from fairq.core.counting import Counting
 
 
 class LCF(Counting):

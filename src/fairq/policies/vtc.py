@@ -18,9 +18,9 @@ that has gets at least as much as any other, less 4U (theorem 4.9).
 from collections.abc import Mapping
 from typing import Any
 
+from fairq.core.counting import Counting
 from fairq.core.job import Job
 from fairq.core.policy import Time
-from fairq.policies.counting import Counting
 
 
 class VTC(Counting):

@@ -11,6 +11,7 @@ from fairq.core.policy import Need, Policy, Stop
 from fairq.sim.engine.call import Call
 from fairq.sim.engine.cost import Cost, Limits
 from fairq.sim.engine.kv import longest
+from fairq.sim.engine.prefix import PrefixCache
 
 
 class Batch:
@@ -35,6 +36,8 @@ class Batch:
         self.members: dict[int, Call] = {}  # that run, by order of admission
         self.orders = 0
         self.free = limits.blocks
+        self.cache = PrefixCache() if limits.prefix_cache else None
+        self.pages = limits.prefix_tokens // limits.block_tokens  # blocks of the pool that a block of a prefix takes
         self.whole = limits.prefill == "first"
         self.chunks: list[tuple[Call, int]] = []  # what the iteration that is planned computes of prompts
         self.budget = 0  # tokens that it has room for
@@ -45,6 +48,7 @@ class Batch:
         self.queued = 0  # calls that the policy holds
         self.longest = longest(limits)
         self.by_token = Need.TOKENS in policy.needs
+        self.skips = limits.head == "skip" and type(policy).fitting is not Policy.fitting
         self.refusing = type(policy).refuses is not Policy.refuses
         self.timed = type(policy).next_change is not Policy.next_change
 
@@ -107,7 +111,7 @@ class Batch:
     # The plan of an iteration, as far as both make it alike
     def _admit(self) -> None:
         """Preempted sequences, then newcomers, while there are tokens and places and they fit."""
-        policy, most, skip = self.policy, self.limits.max_sequences, self.limits.head == "skip"
+        policy, most = self.policy, self.limits.max_sequences
         while self.budget > 0 and len(self.members) < most:
             if self.preempted:
                 if not self._fits(self.preempted[0]):
@@ -116,7 +120,7 @@ class Batch:
                 continue
             if not self.queued:
                 return
-            if skip:
+            if self.skips:
                 pick = policy.fitting(self.now, self)
                 job = None if pick is None else pick.job
                 if pick is not None:
@@ -129,8 +133,9 @@ class Batch:
             self.queued -= 1
             call = self.calls[job.seq]
             call.admitted = self.now
-            policy.charge(job, call.prompt if self.by_token else policy.layer.cost(job), self.now)
             self._enter(call)
+            call.cached = call.prefilled
+            policy.charge(job, call.prompt - call.cached if self.by_token else policy.layer.cost(job), self.now)
 
     def _chunk(self, call: Call) -> None:
         """As much of its prompt as there are tokens for. A step of whole prompts may consist of one that is longer."""
@@ -152,10 +157,59 @@ class Batch:
         else:
             call.prefilled, call.target = 0, call.prompt + call.produced
 
+    # Blocks. `free` are those that no running sequence uses; some of them may hold prefixes that nobody uses now.
     def _blocks(self, call: Call) -> int:
-        """What an admission takes from the pool."""
+        """How many an admission must find or compute."""
         tokens = call.prompt + (call.job.limit if self.limits.reserve == "limit" else call.produced)
         return -(-tokens // self.limits.block_tokens)
+
+    def _need(self, call: Call) -> int:
+        """How many it takes from the free ones: those it finds in use by others are there already."""
+        if self.cache is None:
+            return self._blocks(call)
+        found = self._found(call)
+        return self._blocks(call) - (found - self.cache.unused(call.job.prefix, found)) * self.pages
+
+    def _found(self, call: Call) -> int:
+        """Blocks of its prefix in memory; at least one token must be computed, which makes the first of the answer."""
+        assert self.cache is not None
+        if call.prefilled:  # swapped: it comes back with its own
+            return 0
+        return min(self.cache.match(call.job.prefix), (call.prompt - 1) // self.limits.prefix_tokens)
+
+    def _hold(self, call: Call) -> None:
+        """Its blocks from now on."""
+        self.free -= self._need(call)
+        call.blocks = self._blocks(call)
+        if self.cache is not None:
+            if not call.prefilled:
+                call.shared = self.cache.take(call.job.prefix, self._found(call))
+                call.prefilled = call.shared * self.limits.prefix_tokens
+            self._trim()
+
+    def _computed(self, call: Call) -> None:
+        """Its prompt is in memory: others may share it from now on. Copies of what others computed meanwhile go."""
+        cache, prefix = self.cache, call.job.prefix
+        end = min(len(prefix), call.prompt // self.limits.prefix_tokens)
+        if cache is not None and end > call.shared:
+            idle = cache.idle
+            double = cache.add(prefix, call.shared, end)
+            self.free += (double - (idle - cache.idle)) * self.pages
+            call.shared = end
+
+    def _give_back(self, call: Call, blocks: int) -> None:
+        """It has left; `blocks` is how many it spans by now."""
+        self.free += blocks - call.shared * self.pages
+        if self.cache is not None:
+            self.free += self.cache.release(call.job.prefix, call.shared) * self.pages
+            call.shared = 0
+
+    def _trim(self) -> bool:
+        """What nobody uses stays only where there is room: the least recently used goes. Did any?"""
+        if self.cache is None or (over := self.cache.idle * self.pages - self.free) <= 0:
+            return False
+        self.cache.evict(-(-over // self.pages))
+        return True
 
     # What an engine says
     def _enter(self, call: Call) -> None:
@@ -182,7 +236,9 @@ class Batch:
         return self._fits(self.calls[job.seq])
 
     def cached_prefix(self, job: Job) -> int:
-        return 0
+        if self.cache is None:
+            return 0
+        return self._found(self.calls[job.seq]) * self.limits.prefix_tokens
 
     def service_clock(self) -> int:
         return self.clock

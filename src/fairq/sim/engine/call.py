@@ -17,7 +17,7 @@ class Call:
     produced      output tokens so far
     prefilled     of `target` tokens that must be in the cache before it makes the next token: the prompt, and after a
                   preemption by recompute the answer so far too
-    blocks        of the cache, while it runs
+    blocks        of the cache that it spans, while it runs; the first `shared` blocks of its prefix others may use too
     """
 
     __slots__ = (
@@ -37,6 +37,7 @@ class Call:
         "produced",
         "prompt",
         "reason",
+        "shared",
         "target",
     )
 
@@ -52,7 +53,7 @@ class Call:
         self.first: int | None = None
         self.finish: int | None = None
         self.reason = ""
-        self.prefilled = self.produced = self.cached = self.blocks = self.preemptions = 0
+        self.prefilled = self.produced = self.cached = self.blocks = self.preemptions = self.shared = 0
         self.order = -1  # of its last admission
         self.base = 0  # the clock at which it would have had no token yet, while it decodes
 

@@ -53,6 +53,8 @@ class Limits(Struct, frozen=True, kw_only=True):
                    peak: as many as never overflow if everybody ran to its limit (LightLLM); nobody is preempted
     preemption     recompute: the cache is dropped, prompt and answer so far are computed again; swap: it is moved
     victim         last: the last admitted (vLLM V1); latest: the latest arrival (vLLM 0.x); priority: the least urgent
+    prefix_cache   blocks of prompts stay while there is room, and are shared by prompts that begin alike
+    prefix_tokens  what a block of a prefix is, in tokens: whole blocks of the pool
     head           stop: a head that does not fit keeps everybody waiting; skip: the next in turn that fits goes
     """
 
@@ -67,6 +69,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     preemption: str = "recompute"
     victim: str = "last"
     head: str = "stop"
+    prefix_cache: bool = False
+    prefix_tokens: int = 16
 
     @property
     def blocks(self) -> int:
@@ -83,6 +87,9 @@ class Limits(Struct, frozen=True, kw_only=True):
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
                 raise UnknownName(f"engine.{name}", getattr(self, name), known)
+        if self.prefix_cache and self.prefix_tokens % self.block_tokens:
+            rule = f"must be a multiple of block_tokens = {self.block_tokens}"
+            raise ConfigError("engine.prefix_tokens", self.prefix_tokens, rule)
         if self.blocks <= self.watermark:
             raise ConfigError("engine.watermark", self.watermark, f"must be less than the {self.blocks} blocks")
         if self.prefill == "chunked" and self.step_tokens < self.max_sequences:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from math import isqrt
 
-from fairq.core.policy import ROOMY, Policy, Stop, View
+from fairq.core.policy import ROOMY, Need, Policy, Stop, View
 from fairq.sim.engine.batch import Batch
 from fairq.sim.engine.call import Call
 from fairq.sim.engine.cost import Cost, Limits
@@ -32,6 +32,8 @@ class Jumping(Batch):
         self.ahead: set[Call] = set()  # were swapped in with the block that they need for the next token
         self.peaks = Peaks(limits) if limits.reserve == "peak" else None
         self.grows = limits.reserve != "limit"
+        self.looks = Need.PREFIX in policy.needs  # at what is in the cache
+        self.changed = False  # did the first decode of a stretch preempt somebody, or make the cache drop something?
         self.overtakes = type(policy).next_overtaking is not Policy.next_overtaking
 
     def run(self, until: int | None = None) -> None:
@@ -89,15 +91,15 @@ class Jumping(Batch):
             self._preempt(victim(self.members.values(), self.limits.victim))
             preempted = True
         self.free -= need
+        self.changed = self._trim() or preempted
         return preempted
 
     def _enter(self, call: Call) -> None:
         self.orders += 1
         call.order = self.orders
-        call.blocks = self._blocks(call)
-        self.free -= call.blocks
-        self.members[call.order] = call
         self.moved += call.held
+        self._hold(call)
+        self.members[call.order] = call
         if call.prefilled == call.target:  # it was swapped out, and goes on as it was
             self.budget -= 1
             self._decode(call)
@@ -110,7 +112,7 @@ class Jumping(Batch):
 
     def _fits(self, call: Call) -> bool:
         limits = self.limits
-        if self._blocks(call) + limits.watermark > self.free:
+        if self._need(call) + limits.watermark > self.free:
             return False
         if self.whole and self.chunks and call.target - call.prefilled > self.budget:
             return False
@@ -132,17 +134,18 @@ class Jumping(Batch):
         call.order = -1
         if call.prefilled < call.target:
             self.filling.remove(call)
-            self.free += call.blocks
+            self._give_back(call, call.blocks)
             return
         base = call.base
         call.produced = produced = self.clock - base
         self.batch -= 1
         self.context -= call.prompt + produced
         self.phase[(call.prompt - base - 1) % self.size] -= 1
-        self.free += -(-(call.prompt + produced - 1) // self.size) if self.grows else call.blocks
+        blocks = -(-(call.prompt + produced - 1) // self.size) if self.grows else call.blocks
         if self.ahead and call in self.ahead:
             self.ahead.remove(call)
-            self.free += 1
+            blocks += 1
+        self._give_back(call, blocks)
         if self.peaks is not None:
             self.peaks.drop(call)
 
@@ -175,6 +178,7 @@ class Jumping(Batch):
         for call, size in self.chunks:
             call.prefilled += size
             if call.prefilled == call.target:
+                self._computed(call)
                 if call.output:
                     call.produced += 1
                     if call.first is None:
@@ -189,7 +193,7 @@ class Jumping(Batch):
             self._end_decodes()
         for call in over:
             del self.members[call.order]
-            self.free += call.blocks
+            self._give_back(call, call.blocks)
             self.policy.stop(call.job, self.now, Stop.FINISHED)
             self._end(call, call.ended())
 
@@ -206,10 +210,13 @@ class Jumping(Batch):
         due = self._due(until)
         if due is not None and due - self.now <= n * first + step * (n * (n - 1) // 2):
             n = min(n, ticks_for(due - self.now, first, step))
-        if self.blocked and n > 1:
+        if self.changed:
+            n = 1
+        elif self.blocked and n > 1:
             n = self._unblocks(n)
         if self.grows:
-            n = self._afford(n)
+            n, self.free = self._afford(n, self.free)
+            self._trim()
         self.now += n * first + step * (n * (n - 1) // 2)
         self.clock += n
         self.since += n
@@ -220,12 +227,15 @@ class Jumping(Batch):
 
     def _unblocks(self, n: int) -> int:
         """The number of decodes, at most n, after which somebody might be admitted though nothing happens."""
-        if self.limits.head == "skip":
+        if self.skips:
             return n if self.peaks is None else 1  # there is only less and less room; but peaks fall
         view: View = self
         if self.peaks is not None:
             view, job = ROOMY, self.policy.peek(self.now, self)
             n = 1 if job is None else min(n, self.peaks.fits_after(self.calls[job.seq], self.clock))
+        if self.looks and self.cache is not None:  # what is dropped changes who has most in the cache
+            spare = self.free - self.cache.idle * self.pages
+            n = min(n, self._afford(n, spare)[0])
         if self.overtakes and n > 1:
             overtaken = self.policy.next_overtaking(view, self.clock + n)
             if overtaken is not None:
@@ -245,20 +255,18 @@ class Jumping(Batch):
                 due = timer
         return due
 
-    def _afford(self, n: int) -> int:
-        """How many of n decodes have their blocks; takes them. The first one's are taken."""
-        phase, batch, later = self.phase, self.batch, n - 1
-        size = len(phase)
-        rounds = min(later // size, self.free // batch)
-        done, free = rounds * size, self.free - rounds * batch
+    def _afford(self, n: int, free: int) -> tuple[int, int]:
+        """How many of n decodes have their blocks if so many are free, and what is left. The first one's are taken."""
+        phase, size, later = self.phase, self.size, n - 1
+        rounds = max(min(later // size, free // self.batch), 0)
+        done, free = rounds * size, free - rounds * self.batch
         while done < later:
             need = phase[-(self.clock + 1 + done) % size]
             if need > free:
                 break
             free -= need
             done += 1
-        self.free = free
-        return done + 1
+        return done + 1, free
 
 
 def ticks_for(time: int, first: int, step: int) -> int:

@@ -79,7 +79,7 @@ class EngineRun(Run):
             made = make(policy)
             self.policy, self.params = made.name, made.parameters()
             engines = CLOSED if followers else ENGINES
-            self.engine = engines[scenario.engine](made, scenario.limits(), scenario.cost_model())
+            self.engine = engines[scenario.engine](made, scenario.limits_for_prefixes(), scenario.cost_model())
             bind(made, self.engine, self._weights, scenario.seed)
             watching = watch(self.engine, len(flows))
             if isinstance(self.engine, Closed):
@@ -131,6 +131,14 @@ class EngineRun(Run):
         tokens = sum(call.prompt + call.produced for call in self.calls if call.first is not None)
         return tokens * SECOND / self.makespan if self.makespan else 0.0
 
+    @cached_property
+    def cache_hit_ratio(self) -> float | None:
+        """Of the prompt tokens of admitted requests, those that were in the prefix cache; None without one."""
+        prompts = sum(call.prompt for call in self.calls if call.admitted is not None)
+        if self.engine.cache is None or not prompts:
+            return None
+        return sum(call.cached for call in self.calls) / prompts
+
     def clients(self) -> dict[str, dict[str, Any]]:
         by_client: dict[str, list[Call]] = {flow: [] for flow in sorted(self._weights)}
         for call in self.calls:
@@ -150,7 +158,8 @@ class EngineRun(Run):
         }
         for name in ("max", "mean", "variance"):
             row[f"service difference {name}"] = difference and getattr(difference, name)
-        return row | {"iterations": self.engine.iterations, "preemptions": self.engine.preemptions}
+        counts = {"iterations": self.engine.iterations, "preemptions": self.engine.preemptions}
+        return row | counts | {"cache hit ratio": self.cache_hit_ratio}
 
     def as_json(self) -> dict[str, Any]:
         difference = self.difference
@@ -165,7 +174,7 @@ class EngineRun(Run):
             "makespan": self.makespan / SECOND,
             "iterations": self.engine.iterations,
             "preemptions": self.engine.preemptions,
-            "cache_hit_ratio": None,
+            "cache_hit_ratio": self.cache_hit_ratio,
             "bounds": msgspec.to_builtins(self.bounds),
             "counters": self.counters,
             "digest": self.digest,

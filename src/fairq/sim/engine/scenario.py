@@ -105,6 +105,7 @@ class EngineScenario(Scenario):
     tenants_by  who a recorded request is charged to: trace, one, hash:K, prefix:K
     first       only so many recorded requests
     speed       the trace's time runs so many times faster
+    prefix_tokens  with prefix_cache: the tokens of a block of a prefix, where the trace does not say
     engine      jump, from event to event, or step, iteration by iteration; the results are the same
     """
 
@@ -122,6 +123,8 @@ class EngineScenario(Scenario):
     preemption: Literal["recompute", "swap"] | None = None
     victim: Literal["last", "latest", "priority"] | None = None
     head: Literal["stop", "skip"] | None = None
+    prefix_cache: bool | None = None
+    prefix_tokens: Positive | None = None
     engine: Literal["jump", "step"] = "jump"
     clients: Annotated[tuple[Client, ...], Field(max_length=100_000)] = ()
     requests: tuple[Requests, ...] = ()
@@ -164,6 +167,14 @@ class EngineScenario(Scenario):
         elif given.get("block_tokens", 1) != 1 and limits.reserve == "peak":
             given = {"reserve": "prompt"} | given
         return msgspec.structs.replace(limits, **given)
+
+    def limits_for_prefixes(self) -> Limits:
+        """The same; a block of a prefix is what the trace or the workload says it is. Raises ConfigError."""
+        limits = self.limits()
+        if limits.prefix_cache and self.prefix_tokens is None and (source := self._source()) and source.block_tokens:
+            limits = msgspec.structs.replace(limits, prefix_tokens=source.block_tokens)
+            limits.check()
+        return limits
 
     def weights(self) -> dict[str, Fraction]:
         """Of the clients that were given one."""

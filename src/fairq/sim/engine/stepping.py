@@ -73,15 +73,15 @@ class Stepping(Batch):
         for call, blocks in more:
             self.free -= blocks - call.blocks
             call.blocks = blocks
+        self._trim()
         return preempted
 
     def _enter(self, call: Call) -> None:
         self.orders += 1
         call.order = self.orders
-        call.blocks = self._blocks(call)
-        self.free -= call.blocks
-        self.members[call.order] = call
         self.moved += call.held
+        self._hold(call)
+        self.members[call.order] = call
         if call.prefilled == call.target:  # it was swapped out, and goes on as it was
             self.budget -= 1
             self.policy.started(call.job, self.now)
@@ -90,7 +90,7 @@ class Stepping(Batch):
 
     def _fits(self, call: Call) -> bool:
         limits = self.limits
-        if self._blocks(call) + limits.watermark > self.free:
+        if self._need(call) + limits.watermark > self.free:
             return False
         if self.whole and self.chunks and call.target - call.prefilled > self.budget:
             return False
@@ -116,6 +116,7 @@ class Stepping(Batch):
         for call, size in self.chunks:
             call.prefilled += size
             if call.prefilled == call.target:
+                self._computed(call)
                 if call.output:
                     call.produced += 1
                     if call.first is None:
@@ -130,5 +131,5 @@ class Stepping(Batch):
 
     def leave(self, call: Call) -> None:
         del self.members[call.order]
-        self.free += call.blocks
+        self._give_back(call, call.blocks)
         call.blocks = 0
