@@ -28,7 +28,8 @@ def assemble(
     Raises InvalidScenario, which says where, also when that is an option.
     """
     layer = model.model_fields["layer"].default
-    if not file and not any(parts.values()) and options.get("trace") is None:
+    requested = any(parts.values()) or any(options.get(key) is not None for key in ("trace", "workload"))
+    if not file and not requested:
         raise InvalidScenario([f"{next(iter(parts))}: missing; give {form}, or a scenario file"])
     source = read_yaml(file) if file else Source("options", {"layer": layer}, {})
     given: dict[str, Any] = dict(source.value)

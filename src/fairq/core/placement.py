@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from fairq.core.errors import UnknownName
 from fairq.core.job import Job
+from fairq.core.param import Param
 
 
 @dataclass(slots=True)
@@ -27,7 +29,17 @@ class Upstream:
 
 
 class Placement:
+    """needs_prefix: it asks jobs for the blocks of their prompts, which not every layer knows."""
+
     name: ClassVar[str]
+    needs_prefix: ClassVar[bool] = False
+    params: ClassVar[tuple[Param, ...]] = ()
+
+    def __init__(self, **given: object) -> None:
+        for name in given.keys() - {param.name for param in self.params}:
+            raise UnknownName(f"{self.name} parameter", name, [p.name for p in self.params] or ["(it has none)"])
+        for param in self.params:
+            setattr(self, param.name, param.parse(self.name, given.get(param.name, param.default)))
 
     def choose(self, job: Job, upstreams: Sequence[Upstream]) -> Upstream:
         """One of `upstreams`: never none, in order of name, each with a free slot and fit for the job. Pure."""

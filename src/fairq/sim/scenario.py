@@ -30,6 +30,7 @@ LAYERS = {
     "cpu": "fairq.sim.cpu.scenario:CpuScenario",
     "cluster": "fairq.sim.cluster.scenario:ClusterScenario",
     "engine": "fairq.sim.engine.scenario:EngineScenario",
+    "fleet": "fairq.sim.fleet.scenario:FleetScenario",
     "link": "fairq.sim.link.scenario:LinkScenario",
     "router": "fairq.sim.router.scenario:RouterScenario",
 }

@@ -1,0 +1,1 @@
+"""Several engines behind a router: who goes next, to which engine, and who goes next there."""
