@@ -11,6 +11,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any
 
 import httpx
@@ -35,14 +36,13 @@ def chat(text: str = "hello", **fields: Any) -> dict[str, Any]:
     return {"model": "m", "messages": [{"role": "user", "content": text}], **fields}
 
 
-def run(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    """Make a plain test of a coroutine; half a minute is an eternity here."""
+def run(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Make a plain test of a coroutine, with its fixtures and parameters; half a minute is an eternity here."""
 
-    def plain() -> None:
-        asyncio.run(asyncio.wait_for(test(), 30))
+    @wraps(test)
+    def plain(*args: Any, **kwargs: Any) -> None:
+        asyncio.run(asyncio.wait_for(test(*args, **kwargs), 30))
 
-    plain.__name__ = test.__name__
-    plain.__doc__ = test.__doc__
     return plain
 
 
@@ -117,7 +117,7 @@ class World:
     async def idle(self, seconds: float = 5.0) -> None:
         """Until nothing lives; then every gauge must be back at zero and every request have one outcome."""
         pools = self.gateway.pools.values()
-        await eventually(lambda: not any(pool.scheduler.jobs for pool in pools), seconds)
+        await eventually(lambda: not any(pool.scheduler.jobs for pool in pools), "nothing lives", seconds)
         for pool in pools:
             snapshot.validate(pool.scheduler)
             assert all(upstream.inflight == 0 for upstream in pool.scheduler.upstreams.values())
@@ -135,28 +135,40 @@ async def world(
 
     `pools`: YAML of several pools instead, p0, p1, ..., with one upstream each.
     """
-    servers = [ScriptedUpstream() for _ in pools or range(upstreams)]
-    for server in servers:
-        await server.start()
-    listed = [{"name": f"u{i}", "url": server.url, "max_inflight": slots} for i, server in enumerate(servers)]
-    made = [{"name": f"p{i}", "upstreams": listed[i : i + 1]} | yaml.safe_load(text) for i, text in enumerate(pools)]
-    given = yaml.safe_load(config) or {}
-    given |= {"listen": {"port": 0}, "pools": made or [{"upstreams": listed} | (yaml.safe_load(pool) or {})]}
-    lines = Lines()
-    logged: list[Ended | Refused] = []
-    gateway = Gateway(parse(json.dumps(given)), lines, lambda _, record: logged.append(record))
-    await gateway.start()
-    url = f"http://127.0.0.1:{gateway.server.port}"
+    async with scripted(len(pools) or upstreams, slots) as (servers, listed):
+        made = [{"name": f"p{i}", "upstreams": [listed[i]]} | yaml.safe_load(text) for i, text in enumerate(pools)]
+        given = yaml.safe_load(config) or {}
+        given |= {"listen": {"port": 0}, "pools": made or [{"upstreams": listed} | (yaml.safe_load(pool) or {})]}
+        lines = Lines()
+        logged: list[Ended | Refused] = []
+        gateway = Gateway(parse(json.dumps(given)), lines, lambda _, record: logged.append(record))
+        await gateway.start()
+        url = f"http://127.0.0.1:{gateway.server.port}"
+        try:
+            async with httpx.AsyncClient(base_url=url, timeout=20, limits=httpx.Limits(max_connections=2000)) as client:
+                yield World(gateway, servers, client, lines, url, logged)
+        finally:
+            await end(gateway)
+
+
+@asynccontextmanager
+async def scripted(count: int, slots: int) -> AsyncIterator[tuple[list[ScriptedUpstream], list[dict[str, Any]]]]:
+    """Upstreams u0, u1, ..., and what a configuration says of them."""
+    servers = [ScriptedUpstream() for _ in range(count)]
     try:
-        async with httpx.AsyncClient(base_url=url, timeout=20, limits=httpx.Limits(max_connections=2000)) as client:
-            yield World(gateway, servers, client, lines, url, logged)
+        for server in servers:
+            await server.start()
+        yield servers, [{"name": f"u{i}", "url": each.url, "max_inflight": slots} for i, each in enumerate(servers)]
     finally:
-        gateway.config = gateway.config.model_copy(
-            update={"timeouts": gateway.config.timeouts.model_copy(update={"drain": 0.05})}
-        )
-        await gateway.drain()
         for server in servers:
             await server.stop()
+
+
+async def end(gateway: Gateway) -> None:
+    """Drain without patience: what a test left running is of no interest."""
+    timeouts = gateway.config.timeouts.model_copy(update={"drain": 0.05})
+    gateway.config = gateway.config.model_copy(update={"timeouts": timeouts})
+    await gateway.drain()
 
 
 async def read_stream(response: httpx.Response) -> list[str]:

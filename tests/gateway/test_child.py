@@ -38,28 +38,25 @@ def pids(log: Path) -> list[int]:
     return [int(line.split()[0]) for line in log.read_text().splitlines()] if log.exists() else []
 
 
-def test_a_child_that_dies_is_started_again_and_one_that_is_stopped_is_not(tmp_path: Path) -> None:
+@run
+async def test_a_child_that_dies_is_started_again_and_one_that_is_stopped_is_not(tmp_path: Path) -> None:
     log = tmp_path / "pids"
-
-    @run
-    async def test() -> None:
-        complaints: list[str] = []
-        kept = Child(["-c", READS_TO_THE_END, str(log)], {"X": "given"}, complaints.append)
-        kept.start()
-        await eventually(lambda: len(pids(log)) == 1)
-        os.kill(pids(log)[0], signal.SIGKILL)
-        await eventually(lambda: len(pids(log)) == 2)
-        assert log.read_text().split()[3] == "given"
-        assert len(complaints) == 1
-        assert "ended with status -9; starting it again" in complaints[0]
-        await kept.stop()
-        assert not any(map(lives, pids(log)))
-        await kept.stop()
-
-    test()
+    complaints: list[str] = []
+    kept = Child(["-c", READS_TO_THE_END, str(log)], {"X": "given"}, complaints.append)
+    kept.start()
+    await eventually(lambda: len(pids(log)) == 1)
+    os.kill(pids(log)[0], signal.SIGKILL)
+    await eventually(lambda: len(pids(log)) == 2)
+    assert log.read_text().split()[3] == "given"
+    assert len(complaints) == 1
+    assert "ended with status -9; starting it again" in complaints[0]
+    await kept.stop()
+    assert not any(map(lives, pids(log)))
+    await kept.stop()
 
 
-def test_a_child_whose_parent_dies_ends_too(tmp_path: Path) -> None:
+@run
+async def test_a_child_whose_parent_dies_ends_too(tmp_path: Path) -> None:
     """However it dies: the child reads the end of its standard input."""
     log = tmp_path / "pids"
     parent = (
@@ -70,16 +67,11 @@ def test_a_child_whose_parent_dies_ends_too(tmp_path: Path) -> None:
         "    await asyncio.sleep(60)\n"
         "asyncio.run(main())\n"
     )
-
-    @run
-    async def test() -> None:
-        process = await asyncio.create_subprocess_exec(sys.executable, "-c", parent, str(log))
-        await eventually(lambda: pids(log), within=15)
-        process.kill()
-        await process.wait()
-        await eventually(lambda: not lives(pids(log)[0]))
-
-    test()
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", parent, str(log))
+    await eventually(lambda: pids(log), within=15)
+    process.kill()
+    await process.wait()
+    await eventually(lambda: not lives(pids(log)[0]))
 
 
 @run

@@ -196,20 +196,16 @@ async def test_a_reader_that_is_too_slow_is_cut_and_called_so() -> None:
 
 
 @pytest.mark.parametrize("script", [[Early(), Send(head(200, [("content-length", "2")])), Send(b"{}")], answer({})])
-def test_an_upstream_that_answers_before_it_has_the_body(script: Script) -> None:
+@run
+async def test_an_upstream_that_answers_before_it_has_the_body(script: Script) -> None:
     """An early answer is passed on, and that connection is not used again."""
-
-    @run
-    async def test() -> None:
-        async with world(slots=1) as w:
-            w.upstream.enqueue(script, completion(1))
-            reply = await w.post(CHAT, chat("y" * 8_000_000))
-            assert (reply.status_code, reply.content) == (200, b"{}")
-            assert (await w.post(CHAT, chat())).status_code == 200
-            await w.idle()
-            assert [record.outcome for record in w.ended] == [Outcome.COMPLETED] * 2
-
-    test()
+    async with world(slots=1) as w:
+        w.upstream.enqueue(script, completion(1))
+        reply = await w.post(CHAT, chat("y" * 8_000_000))
+        assert (reply.status_code, reply.content) == (200, b"{}")
+        assert (await w.post(CHAT, chat())).status_code == 200
+        await w.idle()
+        assert [record.outcome for record in w.ended] == [Outcome.COMPLETED] * 2
 
 
 @run

@@ -182,39 +182,35 @@ CASES: dict[Outcome, Case | None] = {
 
 
 @pytest.mark.parametrize("outcome", [outcome for outcome in Outcome if CASES[outcome] is not None])
-def test_row_of_the_table(outcome: Outcome) -> None:
+@run
+async def test_row_of_the_table(outcome: Outcome) -> None:
     case = CASES[outcome]
     assert case is not None
-
-    @run
-    async def row() -> None:
-        async with world(case.config, slots=case.slots) as w:
-            reply = await case.make(w)
-            await w.idle()
-            [record] = [record for record in (*w.ended, *w.refused) if record.id == "it"]
-            assert record.outcome is outcome
-            assert [logged.outcome for logged in w.logged if logged.id == "it"] == [outcome]
-            if reply is None:
-                assert case.status is None
-                assert record.status == case.recorded
-                return
-            assert reply.status == record.status == case.status
-            assert reply.header("x-request-id") == "it"
-            for name, value in case.headers.items():
-                assert reply.header(name) == value
-            if case.status == 200:
-                assert reply.header("x-fairq-queue-ms") is not None
-                return
-            assert reply.header("x-fairq-outcome") == outcome.value
-            assert reply.header("content-type") == "application/json"
-            assert reply.error.keys() == {"message", "type", "param", "code"}
-            assert reply.error["type"] == case.kind
-            promised = case.retry_after or "retry-after" in case.headers
-            assert (reply.header("retry-after") is not None) == promised
-            if promised:
-                assert 1 <= int(reply.header("retry-after") or "") <= 32
-
-    row()
+    async with world(case.config, slots=case.slots) as w:
+        reply = await case.make(w)
+        await w.idle()
+        [record] = [record for record in (*w.ended, *w.refused) if record.id == "it"]
+        assert record.outcome is outcome
+        assert [logged.outcome for logged in w.logged if logged.id == "it"] == [outcome]
+        if reply is None:
+            assert case.status is None
+            assert record.status == case.recorded
+            return
+        assert reply.status == record.status == case.status
+        assert reply.header("x-request-id") == "it"
+        for name, value in case.headers.items():
+            assert reply.header(name) == value
+        if case.status == 200:
+            assert reply.header("x-fairq-queue-ms") is not None
+            return
+        assert reply.header("x-fairq-outcome") == outcome.value
+        assert reply.header("content-type") == "application/json"
+        assert reply.error.keys() == {"message", "type", "param", "code"}
+        assert reply.error["type"] == case.kind
+        promised = case.retry_after or "retry-after" in case.headers
+        assert (reply.header("retry-after") is not None) == promised
+        if promised:
+            assert 1 <= int(reply.header("retry-after") or "") <= 32
 
 
 def test_no_request_can_be_over_a_rate_yet() -> None:

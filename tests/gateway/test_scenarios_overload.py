@@ -45,41 +45,37 @@ def occupied_at_refusals(w: World) -> set[tuple[int, int]]:
     return found
 
 
-def test_a_storm_of_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+@run
+async def test_a_storm_of_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     """E-1: 200 clients like SDKs, two retries each, that wait as they are told. They are told to wait longer and
     longer; while anything is refused every slot and every place is in use; a retry is charged once, when it runs.
 
     Time runs fifty times faster for the gateway and for its clients."""
     real, fast = time.monotonic_ns, 50
     monkeypatch.setattr(time, "monotonic_ns", lambda: real() * fast)
+    async with world("tenant_defaults: {queue: {requests: 20}}\nqueue: {time_to_live: 600s}", slots=4) as w:
+        w.upstream.default = lambda seen: [Pause(0.002), *completion(1)]
+        waits: list[int] = []
 
-    @run
-    async def storm() -> None:
-        async with world("tenant_defaults: {queue: {requests: 20}}\nqueue: {time_to_live: 600s}", slots=4) as w:
-            w.upstream.default = lambda seen: [Pause(0.002), *completion(1)]
-            waits: list[int] = []
+        async def client(number: int) -> int:
+            for attempt in range(3):
+                async with Wire(w.gateway.server.port) as wire:
+                    reply = await wire.ask(request(CHAT, chat(), x_request_id=f"c{number}-{attempt}"))
+                if reply.status == 200:
+                    return 200
+                assert reply.header("x-fairq-outcome") == "refused-queue-full"
+                told = int(reply.header("retry-after") or "")
+                waits.append(told)
+                await asyncio.sleep(told / fast)
+            return reply.status
 
-            async def client(number: int) -> int:
-                for attempt in range(3):
-                    async with Wire(w.gateway.server.port) as wire:
-                        reply = await wire.ask(request(CHAT, chat(), x_request_id=f"c{number}-{attempt}"))
-                    if reply.status == 200:
-                        return 200
-                    assert reply.header("x-fairq-outcome") == "refused-queue-full"
-                    told = int(reply.header("retry-after") or "")
-                    waits.append(told)
-                    await asyncio.sleep(told / fast)
-                return reply.status
-
-            statuses = Counter(await asyncio.gather(*map(client, range(200))))
-            await w.idle()
-            assert statuses.keys() <= {200, 429}
-            assert 1 <= min(waits) < max(waits) <= 32
-            assert occupied_at_refusals(w) == {(4, 20)}
-            assert statuses[200] == w.upstream.seen == len(w.dispatched) == len(w.ended)
-            assert sum(record.charge for record in w.ended) == sum(command.charge for command in w.dispatched)
-
-    storm()
+        statuses = Counter(await asyncio.gather(*map(client, range(200))))
+        await w.idle()
+        assert statuses.keys() <= {200, 429}
+        assert 1 <= min(waits) < max(waits) <= 32
+        assert occupied_at_refusals(w) == {(4, 20)}
+        assert statuses[200] == w.upstream.seen == len(w.dispatched) == len(w.ended)
+        assert sum(record.charge for record in w.ended) == sum(command.charge for command in w.dispatched)
 
 
 @run

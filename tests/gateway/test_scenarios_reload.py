@@ -105,34 +105,30 @@ async def test_reload_replaces_upstreams_under_load() -> None:
         ({"limits": {"connections_per_peer": 5}}, "limits.connections_per_peer"),
     ],
 )
-def test_a_bad_reload_changes_nothing(change: dict[str, Any], key: str) -> None:
+@run
+async def test_a_bad_reload_changes_nothing(change: dict[str, Any], key: str) -> None:
     """E-9: it says which key, and neither the good parts of it nor anything else has been applied."""
-
-    @run
-    async def test() -> None:
-        async with world(TRUSTED, slots=1) as w:
-            w.upstream.enqueue([Gate("go"), *completion(1)])
-            first = w.later(CHAT, chat())
-            await w.running(1)
-            queued = await queue_up(w, "alice", 3)
-            before, lines = w.gateway.config, len(w.lines.all)
-            given = {"tenants": [{"id": "alice", "weight": 7}], "queue": {"requests": 1}} | change
-            for pool in given.get("pools", [{"name": "default"}]):
-                pool["upstreams"] = [listed("u0", w.upstream, 1)]
-            if "pools" not in given:
-                given["pools"] = [{"name": "default", "upstreams": [listed("u0", w.upstream, 1)]}]
-            given.setdefault("listen", {"port": 0})
-            with pytest.raises(FairqError, match=rf"^{re.escape(key)}.*: needs a restart of the gateway"):
-                w.gateway.reload(parse(json.dumps(given)))
-            assert w.gateway.config is before
-            assert w.pool.terms("alice").weight == 3
-            assert w.pool.admission.total.requests == before.queue.requests
-            assert len(w.lines.all) == lines
-            await w.upstream.release("go")
-            assert {reply.status_code for reply in await asyncio.gather(first, *queued)} == {200}
-            await w.idle()
-
-    test()
+    async with world(TRUSTED, slots=1) as w:
+        w.upstream.enqueue([Gate("go"), *completion(1)])
+        first = w.later(CHAT, chat())
+        await w.running(1)
+        queued = await queue_up(w, "alice", 3)
+        before, lines = w.gateway.config, len(w.lines.all)
+        given = {"tenants": [{"id": "alice", "weight": 7}], "queue": {"requests": 1}} | change
+        for pool in given.get("pools", [{"name": "default"}]):
+            pool["upstreams"] = [listed("u0", w.upstream, 1)]
+        if "pools" not in given:
+            given["pools"] = [{"name": "default", "upstreams": [listed("u0", w.upstream, 1)]}]
+        given.setdefault("listen", {"port": 0})
+        with pytest.raises(FairqError, match=rf"^{re.escape(key)}.*: needs a restart of the gateway"):
+            w.gateway.reload(parse(json.dumps(given)))
+        assert w.gateway.config is before
+        assert w.pool.terms("alice").weight == 3
+        assert w.pool.admission.total.requests == before.queue.requests
+        assert len(w.lines.all) == lines
+        await w.upstream.release("go")
+        assert {reply.status_code for reply in await asyncio.gather(first, *queued)} == {200}
+        await w.idle()
 
 
 @run

@@ -15,6 +15,8 @@ from tests.gateway.wire import Reply, Wire, ask, request
 
 from fairq.core.cost import Source, Usage
 from fairq.core.lifecycle import Outcome
+from fairq.gateway.config import Config
+from fairq.testing.clock import turns
 from fairq.testing.replies import (
     Gate,
     Hang,
@@ -89,35 +91,31 @@ async def test_a_waiting_stream_is_kept_awake() -> None:
     ],
     ids=["expired", "error", "no stream", "reset", "midstream"],
 )
-def test_after_a_comment_errors_are_events(ending: Script, outcome: Outcome) -> None:
+@run
+async def test_after_a_comment_errors_are_events(ending: Script, outcome: Outcome) -> None:
     """The status is out: whatever goes wrong is the stream's last event, and no [DONE] follows."""
-
-    @run
-    async def test() -> None:
-        config = "queue: {waiting_comments: 10ms, time_to_live: " + ("100ms}" if outcome is Outcome.EXPIRED else "60s}")
-        async with world(config, slots=1) as w:
-            w.upstream.enqueue([Gate("go"), *completion(1)])
-            first = w.later(CHAT, chat())
-            await w.running(1)
-            w.upstream.default = ending
-            async with Wire(w.gateway.server.port) as wire:
-                wire.send(request(CHAT, chat(stream=True), x_request_id="it"))
-                reply = await wire.head()
-                assert await wire.chunk() == b": waiting, position 1\n\n"
-                if ending:
-                    await w.upstream.release("go")
-                await wire.body(reply)
-            if not ending:
+    config = "queue: {waiting_comments: 10ms, time_to_live: " + ("100ms}" if outcome is Outcome.EXPIRED else "60s}")
+    async with world(config, slots=1) as w:
+        w.upstream.enqueue([Gate("go"), *completion(1)])
+        first = w.later(CHAT, chat())
+        await w.running(1)
+        w.upstream.default = ending
+        async with Wire(w.gateway.server.port) as wire:
+            wire.send(request(CHAT, chat(stream=True), x_request_id="it"))
+            reply = await wire.head()
+            assert await wire.chunk() == b": waiting, position 1\n\n"
+            if ending:
                 await w.upstream.release("go")
-            await first
-            await w.idle()
-            assert (reply.status, reply.whole, w.outcome("it")) == (200, True, outcome)
-            *_, last, empty = reply.body.split(b"\n\n")
-            error = json.loads(last.removeprefix(b"data: "))["error"]
-            assert (error["code"], error.keys()) == (outcome.value, {"message", "type", "param", "code"})
-            assert (empty, b"[DONE]" in reply.body) == (b"", False)
-
-    test()
+            await wire.body(reply)
+        if not ending:
+            await w.upstream.release("go")
+        await first
+        await w.idle()
+        assert (reply.status, reply.whole, w.outcome("it")) == (200, True, outcome)
+        *_, last, empty = reply.body.split(b"\n\n")
+        error = json.loads(last.removeprefix(b"data: "))["error"]
+        assert (error["code"], error.keys()) == (outcome.value, {"message", "type", "param", "code"})
+        assert (empty, b"[DONE]" in reply.body) == (b"", False)
 
 
 @run
@@ -143,21 +141,29 @@ async def test_only_comments_went_out_so_another_upstream_may_try() -> None:
 
 
 @run
-async def test_no_comments_unless_they_are_switched_on() -> None:
-    """Nor for a request that does not stream."""
-    for config, streams in (("", True), ("queue: {waiting_comments: 5ms}", False)):
-        async with world(config, slots=1) as w:
-            w.upstream.enqueue([Gate("go"), *completion(1)], answer({"error": {}}, 418))
-            first = w.later(CHAT, chat())
-            await w.running(1)
-            async with Wire(w.gateway.server.port) as wire:
-                wire.send(request(CHAT, chat(stream=streams)))
-                await w.waiting(1)
-                await asyncio.sleep(0.02)  # nothing may happen in it: no condition to wait for
-                await w.upstream.release("go")
-                assert (await wire.reply()).status == 418
-            await first
-            await w.idle()
+async def test_no_comments_for_a_request_that_does_not_stream() -> None:
+    """While one that streams gets several."""
+    async with world("queue: {waiting_comments: 5ms}", slots=1) as w:
+        w.upstream.enqueue([Gate("go"), *completion(1)])
+        w.upstream.default = answer({"error": {}}, 418)
+        first = w.later(CHAT, chat())
+        await w.running(1)
+        async with Wire(w.gateway.server.port) as whole, Wire(w.gateway.server.port) as streams:
+            whole.send(request(CHAT, chat()))
+            await w.waiting(1)
+            streams.send(streaming())
+            await streams.head()
+            for _ in range(4):
+                assert (await streams.chunk()).startswith(b": waiting")
+            await w.upstream.release("go")
+            reply = await whole.reply()  # a comment before it would have fixed its status at 200
+            assert (reply.status, reply.json) == (418, {"error": {}})
+        await first
+        await w.idle()
+
+
+def test_comments_are_off_unless_they_are_switched_on() -> None:
+    assert Config().queue.waiting_comments == 0
 
 
 # F-2
@@ -219,43 +225,35 @@ async def nginx(folder: Path, upstream_port: int) -> AsyncIterator[int]:
 
 
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
-def test_a_buffering_proxy_in_front_does_not_hold_events_back(tmp_path: Path) -> None:
+@run
+async def test_a_buffering_proxy_in_front_does_not_hold_events_back(tmp_path: Path) -> None:
     """nginx with its defaults buffers responses; X-Accel-Buffering tells it not to."""
-
-    @run
-    async def test() -> None:
-        async with world() as w, nginx(tmp_path, w.gateway.server.port) as port:
-            w.upstream.enqueue(spaced(stream(5), Gate("more")))
-            async with Wire(port) as wire:
-                reply = await events_one_by_one(w, wire)
-            assert reply.body == body_of(stream(5))
-            await w.idle()
-
-    test()
+    async with world() as w, nginx(tmp_path, w.gateway.server.port) as port:
+        w.upstream.enqueue(spaced(stream(5), Gate("more")))
+        async with Wire(port) as wire:
+            reply = await events_one_by_one(w, wire)
+        assert reply.body == body_of(stream(5))
+        await w.idle()
 
 
 # F-3, F-5
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("asks", [True, False])
-def test_a_stream_cut_at_every_byte(newline: str, asks: bool) -> None:
+@run
+async def test_a_stream_cut_at_every_byte(newline: str, asks: bool) -> None:
     """Emoji, CJK, CR LF, the usage line: wherever a read ends, the client's bytes and the charge are the same."""
-
-    @run
-    async def test() -> None:
-        async with world() as w, Wire(w.gateway.server.port) as wire:
-            script = stream(WORDS, prompt=11, newline=newline)
-            whole = body_of(script if asks else stream(WORDS, newline=newline, usage_shape="none"))
-            cuts = range(1 + asks + 2 * (newline == "\n"), len(sent_bytes(script)), 4)
-            for position in cuts:
-                w.upstream.enqueue(cut(script, position))
-                reply = await wire.ask(streaming(**({"stream_options": {"include_usage": True}} if asks else {})))
-                assert (position, reply.body) == (position, whole)
-            await w.idle()
-            assert {record.usage for record in w.ended} == {Usage(11, len(WORDS), 0, Source.UPSTREAM)}
-            assert {(record.outcome, record.finish) for record in w.ended} == {(Outcome.COMPLETED, "stop")}
-            assert len(w.ended) == len(cuts)
-
-    test()
+    async with world() as w, Wire(w.gateway.server.port) as wire:
+        script = stream(WORDS, prompt=11, newline=newline)
+        whole = body_of(script if asks else stream(WORDS, newline=newline, usage_shape="none"))
+        cuts = range(1 + asks + 2 * (newline == "\n"), len(sent_bytes(script)), 4)
+        for position in cuts:
+            w.upstream.enqueue(cut(script, position))
+            reply = await wire.ask(streaming(**({"stream_options": {"include_usage": True}} if asks else {})))
+            assert (position, reply.body) == (position, whole)
+        await w.idle()
+        assert {record.usage for record in w.ended} == {Usage(11, len(WORDS), 0, Source.UPSTREAM)}
+        assert {(record.outcome, record.finish) for record in w.ended} == {(Outcome.COMPLETED, "stop")}
+        assert len(w.ended) == len(cuts)
 
 
 @run
@@ -292,46 +290,39 @@ ODD = {
 
 @pytest.mark.parametrize("pieces", ODD.values(), ids=ODD.keys())
 @pytest.mark.parametrize("framing", ["chunked", "close", "length"])
-def test_odd_streams_pass_unchanged_and_end_once(pieces: list[bytes], framing: str) -> None:
-    @run
-    async def test() -> None:
-        async with world() as w:
-            w.upstream.enqueue(framed(pieces, "text/event-stream; charset=utf-8", framing=framing))  # type: ignore[arg-type]
-            reply = await ask(w.gateway.server.port, streaming())
-            assert (reply.status, reply.body) == (200, b"".join(pieces))
-            await w.idle()
-            [record] = w.ended
-            assert (record.outcome, record.finish) == (Outcome.COMPLETED, "stop")
-            assert record.usage == Usage(3, 1, 0, Source.UPSTREAM)
-
-    test()
+@run
+async def test_odd_streams_pass_unchanged_and_end_once(pieces: list[bytes], framing: str) -> None:
+    async with world() as w:
+        w.upstream.enqueue(framed(pieces, "text/event-stream; charset=utf-8", framing=framing))  # type: ignore[arg-type]
+        reply = await ask(w.gateway.server.port, streaming())
+        assert (reply.status, reply.body) == (200, b"".join(pieces))
+        await w.idle()
+        [record] = w.ended
+        assert (record.outcome, record.finish) == (Outcome.COMPLETED, "stop")
+        assert record.usage == Usage(3, 1, 0, Source.UPSTREAM)
 
 
 # F-8
 @pytest.mark.parametrize("shape", ["none", "separate", "last", "content", "every"])
 @pytest.mark.parametrize("asks", [True, False])
-def test_usage_is_asked_for_and_taken_out_again(shape: UsageShape, asks: bool) -> None:
+@run
+async def test_usage_is_asked_for_and_taken_out_again(shape: UsageShape, asks: bool) -> None:
     """Whatever the engine's way of reporting: only an event that is there for usage alone goes, and only if the client
     did not ask for it; the client's other stream options arrive."""
-
-    @run
-    async def test() -> None:
-        async with world() as w:
-            script = stream(4, prompt=9, usage_shape=shape)
-            w.upstream.enqueue(script)
-            options = {"continuous_usage_stats": True} | ({"include_usage": True} if asks else {})
-            reply = await ask(w.gateway.server.port, streaming(stream_options=options))
-            seen = await w.upstream.request(1)
-            assert seen.json["stream_options"] == {"continuous_usage_stats": True, "include_usage": True}
-            events = body_of(script).split(b"\n\n")
-            kept = [event for event in events if asks or b'"choices":[]' not in event]
-            assert reply.body == b"\n\n".join(kept)
-            await w.idle()
-            [record] = w.ended
-            source = Source.COUNTED if shape == "none" else Source.UPSTREAM
-            assert (record.usage.completion, record.usage.source) == (4, source)
-
-    test()
+    async with world() as w:
+        script = stream(4, prompt=9, usage_shape=shape)
+        w.upstream.enqueue(script)
+        options = {"continuous_usage_stats": True} | ({"include_usage": True} if asks else {})
+        reply = await ask(w.gateway.server.port, streaming(stream_options=options))
+        seen = await w.upstream.request(1)
+        assert seen.json["stream_options"] == {"continuous_usage_stats": True, "include_usage": True}
+        events = body_of(script).split(b"\n\n")
+        kept = [event for event in events if asks or b'"choices":[]' not in event]
+        assert reply.body == b"\n\n".join(kept)
+        await w.idle()
+        [record] = w.ended
+        source = Source.COUNTED if shape == "none" else Source.UPSTREAM
+        assert (record.usage.completion, record.usage.source) == (4, source)
 
 
 @run
@@ -372,24 +363,20 @@ async def test_a_stream_of_announced_length_that_breaks_off_ends_with_an_error_t
 
 
 @pytest.mark.parametrize("version", ["HTTP/1.1", "HTTP/1.0"])
-def test_a_body_that_is_no_stream_is_cut_where_it_broke(version: str) -> None:
+@run
+async def test_a_body_that_is_no_stream_is_cut_where_it_broke(version: str) -> None:
     """It must not be taken for whole: no end of chunks, fewer bytes than announced."""
-
-    @run
-    async def test() -> None:
-        async with world() as w:
-            for script in (
-                [*framed([b'{"a":', b"1}"], "application/json", framing="length")[:2], Reset()],
-                [*framed([b'{"a":', b"1}"], "application/json")[:2], Reset()],
-            ):
-                w.upstream.enqueue(script)
-                reply = await ask(w.gateway.server.port, request(CHAT, chat(), version=version))
-                assert reply.body in (b"", b'{"a":')
-                assert not reply.whole or version == "HTTP/1.0"
-            await w.idle()
-            assert {record.outcome for record in w.ended} == {Outcome.FAILED_MIDSTREAM}
-
-    test()
+    async with world() as w:
+        for script in (
+            [*framed([b'{"a":', b"1}"], "application/json", framing="length")[:2], Reset()],
+            [*framed([b'{"a":', b"1}"], "application/json")[:2], Reset()],
+        ):
+            w.upstream.enqueue(script)
+            reply = await ask(w.gateway.server.port, request(CHAT, chat(), version=version))
+            assert reply.body in (b"", b'{"a":')
+            assert not reply.whole or version == "HTTP/1.0"
+        await w.idle()
+        assert {record.outcome for record in w.ended} == {Outcome.FAILED_MIDSTREAM}
 
 
 @run
@@ -429,7 +416,7 @@ async def test_a_slow_reader_holds_the_upstream_back() -> None:
             sent = -1
             while sent != seen.sent:
                 sent = seen.sent
-                await asyncio.sleep(0.1)
+                await turns(1000)
             assert sent < len(sent_bytes(script)) // 2
             wire.writer.transport.resume_reading()  # type: ignore[attr-defined]
             while seen.sent < sent + 1_000_000:

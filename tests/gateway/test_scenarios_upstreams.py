@@ -190,45 +190,37 @@ BEFORE: dict[str, tuple[Script, Outcome]] = {
 
 
 @pytest.mark.parametrize(("script", "outcome"), BEFORE.values(), ids=BEFORE.keys())
-def test_failure_before_the_first_byte_is_retried_once_elsewhere(script: Script, outcome: Outcome) -> None:
+@run
+async def test_failure_before_the_first_byte_is_retried_once_elsewhere(script: Script, outcome: Outcome) -> None:
     """One charge, two attempts, the second on the other upstream; if that fails as well the client is told so."""
-
-    @run
-    async def test() -> None:
-        async with world("timeouts: {first_byte: 100ms}", upstreams=2) as w:
-            w.upstreams[0].default = script
-            reply = await w.post(CHAT, chat(), x_request_id="saved")
-            assert reply.status_code == 200
-            first, second = w.dispatched
-            assert (first.upstream, second.upstream) == ("u0", "u1")
-            assert (first.charge > 0, second.charge) == (True, 0)
-            assert (await w.upstreams[1].request(1)).json == (await w.upstreams[0].request(1)).json
-            w.upstreams[1].default = script
-            lost = await w.post(CHAT, chat(), x_request_id="lost")
-            await w.idle()
-            assert w.outcome("saved") is Outcome.COMPLETED
-            assert w.outcome("lost") is outcome
-            passed_on = script == answer({}, lost.status_code)
-            assert lost.status_code == outcome.status or passed_on
-            assert [record.attempts for record in w.ended] == [2, 2]
-            assert [record.charge for record in w.ended] == [w.dispatched[0].charge, w.dispatched[2].charge]
-
-    test()
+    async with world("timeouts: {first_byte: 100ms}", upstreams=2) as w:
+        w.upstreams[0].default = script
+        reply = await w.post(CHAT, chat(), x_request_id="saved")
+        assert reply.status_code == 200
+        first, second = w.dispatched
+        assert (first.upstream, second.upstream) == ("u0", "u1")
+        assert (first.charge > 0, second.charge) == (True, 0)
+        assert (await w.upstreams[1].request(1)).json == (await w.upstreams[0].request(1)).json
+        w.upstreams[1].default = script
+        lost = await w.post(CHAT, chat(), x_request_id="lost")
+        await w.idle()
+        assert w.outcome("saved") is Outcome.COMPLETED
+        assert w.outcome("lost") is outcome
+        passed_on = script == answer({}, lost.status_code)
+        assert lost.status_code == outcome.status or passed_on
+        assert [record.attempts for record in w.ended] == [2, 2]
+        assert [record.charge for record in w.ended] == [w.dispatched[0].charge, w.dispatched[2].charge]
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 422, 429, 500])
-def test_an_answer_is_not_retried(status: int) -> None:
+@run
+async def test_an_answer_is_not_retried(status: int) -> None:
     """The engine has judged the request: asking another one would only do the work, or the harm, twice."""
-
-    @run
-    async def test() -> None:
-        async with world(upstreams=2) as w:
-            w.upstreams[0].default = answer({"error": {}}, status)
-            assert (await w.post(CHAT, chat())).status_code == status
-            assert w.upstreams[1].seen == 0
-            await w.idle()
-
-    test()
+    async with world(upstreams=2) as w:
+        w.upstreams[0].default = answer({"error": {}}, status)
+        assert (await w.post(CHAT, chat())).status_code == status
+        assert w.upstreams[1].seen == 0
+        await w.idle()
 
 
 @run

@@ -1,7 +1,7 @@
 """What can be seen of a wait (H): while it lasts, in the answer, and afterwards in the record."""
 
-import asyncio
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -20,34 +20,31 @@ from fairq.gateway.pool import Pool
 from fairq.ledger.explain import explain
 from fairq.ledger.segment import Head, head_of
 from fairq.ledger.words import sentences
+from fairq.testing.clock import passed
 from fairq.testing.replies import Gate, completion, stream
 
 
 # H-1
 @pytest.mark.parametrize("streams", [False, True])
-def test_an_answer_says_how_long_it_waited(streams: bool) -> None:
+@run
+async def test_an_answer_says_how_long_it_waited(streams: bool) -> None:
     """H-1: milliseconds from arrival to dispatch, as the record has them, of one that waited and one that did not."""
-
-    @run
-    async def scenario() -> None:
-        async with world(slots=1) as w:
-            w.upstream.default = lambda seen: [Gate("go"), *(stream(1) if streams else completion(1))]
-            first = w.later(CHAT, chat(stream=streams), x_request_id="first")
-            await w.running(1)
-            second = w.later(CHAT, chat(stream=streams), x_request_id="second")
-            await w.waiting(1)
-            await asyncio.sleep(0.02)
-            await w.upstream.release("go", 2)
-            replies = {"first": await first, "second": await second}
-            await w.idle()
-            waits = {record.id: record.wait for record in w.ended}
-            for id_, reply in replies.items():
-                assert reply.headers["x-request-id"] == id_
-                assert int(reply.headers["x-fairq-queue-ms"]) == waits[id_] // 1_000_000
-            assert waits["second"] >= 20_000_000
-            assert waits["first"] < waits["second"]
-
-    scenario()
+    async with world(slots=1) as w:
+        w.upstream.default = lambda seen: [Gate("go"), *(stream(1) if streams else completion(1))]
+        first = w.later(CHAT, chat(stream=streams), x_request_id="first")
+        await w.running(1)
+        second = w.later(CHAT, chat(stream=streams), x_request_id="second")
+        await w.waiting(1)
+        await passed(time.monotonic_ns() + 20_000_000)
+        await w.upstream.release("go", 2)
+        replies = {"first": await first, "second": await second}
+        await w.idle()
+        waits = {record.id: record.wait for record in w.ended}
+        for id_, reply in replies.items():
+            assert reply.headers["x-request-id"] == id_
+            assert int(reply.headers["x-fairq-queue-ms"]) == waits[id_] // 1_000_000
+        assert waits["second"] >= 20_000_000
+        assert waits["first"] < waits["second"]
 
 
 async def comment(wire: Wire) -> bytes:
@@ -152,63 +149,53 @@ async def an_eventful_day(policy: str, settlement: str) -> World:
 
 @pytest.mark.parametrize("settlement", ["fixed", "forward"])
 @pytest.mark.parametrize(("policy", "fair"), [("sfq", True), ("request-rr", True), ("starving", False)])
-def test_the_record_replays_byte_for_byte(
+@run
+async def test_the_record_replays_byte_for_byte(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, policy: str, fair: bool, settlement: str
 ) -> None:
     """H-2: the same decisions again, from the events alone, whatever the policy; and one that lies is found out."""
     monkeypatch.setattr("tests.gateway.harness.Lines", Kept)
     monkeypatch.setitem(policies.POLICIES, "starving", Starving)
-
-    @run
-    async def scenario() -> None:
-        w = await an_eventful_day(policy, settlement)
-        assert isinstance(w.lines, Kept)
-        folder = w.lines.save(tmp_path / "pool")
-        result = replay(folder)
-        assert result.identical
-        assert result.decisions == len(w.dispatched) + len(w.ended) + sum(
-            b'"is":"Reject"' in line for line in w.lines.raw
-        )
-        assert not violated(audit(folder))
-        assert {record.outcome for record in w.ended} >= {Outcome.COMPLETED, Outcome.CANCELLED_WAITING, Outcome.EXPIRED}
-        if not fair:
-            claims = json.loads(encode(w.lines.head))
-            claims["setup"]["policy"] = "sfq"
-            lying = write_segment(tmp_path / "lying", 1, [json.dumps(claims).encode() + b"\n", *w.lines.raw])
-            assert "least meter first" in violated(audit(lying))
-
-    scenario()
+    w = await an_eventful_day(policy, settlement)
+    assert isinstance(w.lines, Kept)
+    folder = w.lines.save(tmp_path / "pool")
+    result = replay(folder)
+    assert result.identical
+    assert result.decisions == len(w.dispatched) + len(w.ended) + sum(b'"is":"Reject"' in line for line in w.lines.raw)
+    assert not violated(audit(folder))
+    assert {record.outcome for record in w.ended} >= {Outcome.COMPLETED, Outcome.CANCELLED_WAITING, Outcome.EXPIRED}
+    if not fair:
+        claims = json.loads(encode(w.lines.head))
+        claims["setup"]["policy"] = "sfq"
+        lying = write_segment(tmp_path / "lying", 1, [json.dumps(claims).encode() + b"\n", *w.lines.raw])
+        assert "least meter first" in violated(audit(lying))
 
 
-def test_why_it_waited_is_told_by_tags_and_layers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@run
+async def test_why_it_waited_is_told_by_tags_and_layers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """H-2: who was served meanwhile, each with its meter; and how much of the wait a pause made."""
     monkeypatch.setattr("tests.gateway.harness.Lines", Kept)
-
-    @run
-    async def scenario() -> None:
-        w = await an_eventful_day("sfq", "fixed")
-        assert isinstance(w.lines, Kept)
-        folder = w.lines.save(tmp_path / "pool")
-        longest = max((record for record in w.ended if record.tenant == "A"), key=lambda record: record.wait)
-        found = explain(folder, longest.id)
-        assert found.tenant == "A"
-        assert sum(found.waited.values()) == longest.wait
-        assert found.waited["paused"] > 0
-        came, went = lines_of(w, longest.id)
-        between = [line for line in w.dispatched if came < line.seq < went]
-        assert sum(served.requests for served in found.served) == len(between)
-        shown = [(step.seq, step.id, step.charge, step.why) for step in found.steps]
-        every = [(line.seq, line.id, line.charge, line.why) for line in between]
-        half = len(shown) // 2  # a long story has its middle left out
-        assert shown == every[:half] + every[len(every) - len(shown) + half :]
-        assert len(shown) + found.left_out == len(every)
-        told = "\n".join(sentences(found))
-        assert "its tenant was paused" in told
-        assert "its meter was the least" in told
-        for served in found.served:
-            assert f"{served.tenant} {served.requests} request" in told
-
-    scenario()
+    w = await an_eventful_day("sfq", "fixed")
+    assert isinstance(w.lines, Kept)
+    folder = w.lines.save(tmp_path / "pool")
+    longest = max((record for record in w.ended if record.tenant == "A"), key=lambda record: record.wait)
+    found = explain(folder, longest.id)
+    assert found.tenant == "A"
+    assert sum(found.waited.values()) == longest.wait
+    assert found.waited["paused"] > 0
+    came, went = lines_of(w, longest.id)
+    between = [line for line in w.dispatched if came < line.seq < went]
+    assert sum(served.requests for served in found.served) == len(between)
+    shown = [(step.seq, step.id, step.charge, step.why) for step in found.steps]
+    every = [(line.seq, line.id, line.charge, line.why) for line in between]
+    half = len(shown) // 2  # a long story has its middle left out
+    assert shown == every[:half] + every[len(every) - len(shown) + half :]
+    assert len(shown) + found.left_out == len(every)
+    told = "\n".join(sentences(found))
+    assert "its tenant was paused" in told
+    assert "its meter was the least" in told
+    for served in found.served:
+        assert f"{served.tenant} {served.requests} request" in told
 
 
 def lines_of(w: World, id_: str) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import pytest
 
 from fairq.core.cost import Source, Usage
-from fairq.load.call import Result
+from fairq.gateway.http1 import Framing
+from fairq.load.call import Call, Result
 from fairq.load.plan import Identity
 from fairq.load.session import Session, Settings
 from fairq.load.target import Unreachable
@@ -117,11 +119,13 @@ async def test_under_a_concurrency_cap_the_others_are_sent_late(upstream: Script
     upstream.default = lambda seen: [Gate("g"), *stream(1)]
     run = asyncio.create_task(played(together(folder, 5), upstream, max_concurrency=2))
     await eventually(lambda: upstream.standing_at("g") == 2)
-    await asyncio.sleep(0.05)
+    released = time.perf_counter_ns()
     await upstream.release("g", times=5)
     results = await run
     assert upstream.most_active == 2
-    assert [result.late >= 50_000_000 for result in results] == [False, False, True, True, True]
+    assert [result.sent > released for result in results] == [False, False, True, True, True]
+    start = results[0].sent
+    assert all(result.late >= released - start for result in results[2:])  # all five were due at once
 
 
 @scripted
@@ -179,20 +183,21 @@ async def test_every_way_to_end_has_its_word(upstream: ScriptedUpstream, folder:
         assert result.sent <= (result.first or result.sent) <= (result.last or result.end) <= result.end
 
 
-@scripted
-async def test_first_and_last_piece_frame_the_answer_and_comments_are_none(
-    upstream: ScriptedUpstream, folder: Path
-) -> None:
-    script = stream(3)
-    upstream.enqueue([script[0], Send(b"13\r\n: waiting, place 3\n\r\n"), Gate("g"), *script[1:]])
-    run = asyncio.create_task(played(together(folder, 1), upstream))
-    await eventually(lambda: upstream.standing_at("g") == 1)
-    await asyncio.sleep(0.05)
-    await upstream.release("g")
-    (result,) = await run
+def test_first_and_last_piece_frame_the_answer_and_comments_are_none() -> None:
+    found: list[Result] = []
+    call = Call(0, "a", 0, lambda _, result: found.append(result))
+    call.on_head(200, b"OK", [(b"content-type", b"text/event-stream")], Framing("chunked"))
+    call.on_data(b": waiting, position 3\n\n")
+    commented = time.perf_counter_ns()
+    call.on_data(b'data: {"choices":[{"delta":{"content":"a"}}]}\n\n')
+    between = time.perf_counter_ns()
+    call.on_data(b"data: [DONE]\n\n")
+    call.on_end()
+    [result] = found
     assert result.outcome == "completed"
     assert result.first is not None
-    assert result.first - result.sent >= 50_000_000
+    assert result.last is not None
+    assert commented <= result.first <= between <= result.last <= result.end
 
 
 @scripted

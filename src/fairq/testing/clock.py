@@ -23,6 +23,17 @@ async def eventually(condition: Callable[[], object], what: str = "condition", w
         await asyncio.sleep(0.001)
 
 
+async def turns(count: int = 100) -> None:
+    """Give the event loop so many turns: what does not happen now, with peers in the same loop, waits for something."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def passed(moment: int, what: str = "time", within: float = 5.0) -> None:
+    """Until the monotonic clock is past `moment` (ns): for rules that are about real time."""
+    await eventually(lambda: time.monotonic_ns() > moment, what, within)
+
+
 class _JumpingSelector(selectors.DefaultSelector):
     """Advances the loop's clock by the time the loop wants to wait, instead of waiting."""
 
