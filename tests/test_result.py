@@ -100,6 +100,7 @@ def test_a_sweep_of_policies_and_scenario() -> None:
         ({"tasks": []}, (), "layer = None: missing"),
         (LAB, ("sfj",), "did you mean sjf"),
         (build(LAB), ("rr:quantum=0",), "must be at least 1"),
+        ("nowhere.yaml", (), "nowhere.yaml: No such file"),
         ({"layer": "cpu", "tasks": [{"id": "A"}]}, (), "burst: missing"),
     ],
 )
@@ -107,6 +108,12 @@ def test_what_is_wrong_is_one_line(scenario: Any, policies: tuple[str, ...], com
     with pytest.raises((ConfigError, InvalidScenario), match=complaint) as raised:
         fairq.run(scenario, *policies)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("scenario", [LAB, build(LAB)], ids=["mapping", "scenario"])
+def test_a_seed_is_checked_wherever_it_goes(scenario: Any) -> None:
+    with pytest.raises((ConfigError, InvalidScenario), match="seed = .*-1.*: must be at least 0"):
+        fairq.run(scenario, "lottery", seed=-1)
 
 
 def test_why_is_the_reason_in_force() -> None:

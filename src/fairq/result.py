@@ -2,7 +2,7 @@
 
 import fairq
 result = fairq.run("convoy.yaml", "fcfs", "sjf")
-result.table()                    # in a notebook as it is; print() elsewhere
+result.compare()                  # measures down, policies across; print() it where there is no notebook
 result.frame("jobs")              # polars
 result.why(3, "sjf")              # the decision in force at t = 3
 """
@@ -59,6 +59,8 @@ def run(
     elif given or policies:
         for spec in policies:
             make(spec)
+        if seed is not None and seed < 0:
+            raise ConfigError("seed", seed, "must be at least 0")
         scenario = scenario.model_copy(update=given | ({"policies": policies} if policies else {}))
     return Result(scenario, {key: [str(value) for value in values] for key, values in (sweep or {}).items()})
 

@@ -88,8 +88,8 @@ def entry(name: str) -> Entry:
 
 def entries(layer: str | None = None) -> list[Entry]:
     """All of them, or those that run on one layer, in the order of the registry. Raises UnknownName."""
-    if layer not in (None, *LAYERS, "gateway"):
-        raise UnknownName("--layer", str(layer), (*LAYERS, "gateway"))
+    if layer not in (None, *provided(), "gateway"):
+        raise UnknownName("--layer", str(layer), (*provided(), "gateway"))
     found = [entry(name) for name in POLICIES]
     return found if layer is None else [one for one in found if layer in one.layers]
 
