@@ -112,7 +112,7 @@ def test_what_is_wrong_is_one_line(scenario: Any, policies: tuple[str, ...], com
 
 @pytest.mark.parametrize("scenario", [LAB, build(LAB)], ids=["mapping", "scenario"])
 def test_a_seed_is_checked_wherever_it_goes(scenario: Any) -> None:
-    with pytest.raises((ConfigError, InvalidScenario), match="seed = .*-1.*: must be at least 0"):
+    with pytest.raises((ConfigError, InvalidScenario), match=r"seed = .*-1.*: must be at least 0"):
         fairq.run(scenario, "lottery", seed=-1)
 
 

@@ -17,7 +17,7 @@ from fairq.measure.fairness import BackloggedIntervals, Interval
 from fairq.measure.latency import Summary, summary
 
 
-class Served(Struct, frozen=True, kw_only=True):
+class Served(Struct, frozen=True, kw_only=True, gc=False):
     """One job. start: None from a fluid, which gives all backlogged flows their shares at once."""
 
     flow: str
