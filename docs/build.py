@@ -12,7 +12,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import cache
 from hashlib import sha256
 from inspect import cleandoc
 from pathlib import Path
@@ -174,7 +174,7 @@ def ran(file: str, specs: list[str]) -> tuple[Scenario, list[Run]]:
     return scenario, [run(file, spec) for spec in specs]
 
 
-@lru_cache(maxsize=None)
+@cache
 def run(file: str, spec: str) -> Run:
     """Pages share runs, and a page and its picture do."""
     found: Run = load(SCENARIOS / f"{file}.yaml", (spec,)).run(spec)
