@@ -8,15 +8,15 @@ async with desk(tmp_path, slots=1) as d:
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import httpx
 import yaml
+from tests.gateway.harness import CHAT, end, scripted
 
 from fairq.console.api import Console
 from fairq.console.guard import Access
@@ -30,20 +30,9 @@ from fairq.gateway.recording import Recorder
 from fairq.testing.clock import eventually
 from fairq.testing.upstream import ScriptedUpstream
 
-CHAT = "/v1/chat/completions"
 TOKEN = "a-token-for-tests"
 ADMIN = {"authorization": f"Bearer {TOKEN}"}
 HEADER_TENANTS = "identity: {trusted_tenant_headers_from: ['127.0.0.0/8'], max_auto_tenants: 100000}"
-
-
-def run(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Make a plain test of a coroutine; half a minute is an eternity here."""
-
-    @wraps(test)
-    def plain(*args: Any, **kwargs: Any) -> None:
-        asyncio.run(asyncio.wait_for(test(*args, **kwargs), 30))
-
-    return plain
 
 
 @dataclass
@@ -111,51 +100,44 @@ async def desk(
     labels: int = 200,
     reload: Callable[[], list[str]] = list,
 ) -> AsyncIterator[Desk]:
-    servers = [ScriptedUpstream() for _ in range(upstreams)]
-    for server in servers:
-        await server.start()
-    listed = [{"name": f"u{i}", "url": server.url, "max_inflight": slots} for i, server in enumerate(servers)]
-    given = (yaml.safe_load(config) or {}) | {
-        "listen": {"port": 0},
-        "ledger": {"dir": str(folder / "ledger"), "fsync": "10s"},
-        "pools": [{"upstreams": listed}],
-    }
-    complaints: list[str] = []
-    control: Control | None = None
+    async with scripted(upstreams, slots) as (servers, listed):
+        given = (yaml.safe_load(config) or {}) | {
+            "listen": {"port": 0},
+            "ledger": {"dir": str(folder / "ledger"), "fsync": "10s"},
+            "pools": [{"upstreams": listed}],
+        }
+        complaints: list[str] = []
+        control: Control | None = None
 
-    def send(pool: str, lines: bytes) -> None:
-        if control is not None:
-            control.send(pool, lines)
+        def send(pool: str, lines: bytes) -> None:
+            if control is not None:
+                control.send(pool, lines)
 
-    parsed = parse(json.dumps(given))
-    gateway = Gateway(parsed, Recorder(parsed, complaints.append, send))
-    await gateway.start()
+        parsed = parse(json.dumps(given))
+        gateway = Gateway(parsed, Recorder(parsed, complaints.append, send))
+        await gateway.start()
 
-    async def reloading() -> list[str]:
-        return reload()
+        async def reloading() -> list[str]:
+            return reload()
 
-    control = Control(gateway, reloading)
-    live = Live(labels)
-    link = Link(folder / "control.sock", live, folder / "ledger")
-    await control.start(link.path)
-    console = Console(live, link, access or Access(token=TOKEN))
-    task = asyncio.create_task(link.run())
-    transport = httpx.ASGITransport(console.app())
-    try:
-        async with (
-            httpx.AsyncClient(base_url=f"http://127.0.0.1:{gateway.server.port}", timeout=20) as api,
-            httpx.AsyncClient(base_url="http://127.0.0.1", transport=transport) as client,
-        ):
-            d = Desk(gateway, servers, control, link, live, console, api, client, complaints)
-            await d.folded()
-            yield d
-    finally:
-        timeouts = gateway.config.timeouts.model_copy(update={"drain": 0.05})
-        gateway.config = gateway.config.model_copy(update={"timeouts": timeouts})
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-        await control.close()
-        await gateway.drain()
-        for server in servers:
-            await server.stop()
+        control = Control(gateway, reloading)
+        live = Live(labels)
+        link = Link(folder / "control.sock", live, folder / "ledger")
+        await control.start(link.path)
+        console = Console(live, link, access or Access(token=TOKEN))
+        task = asyncio.create_task(link.run())
+        transport = httpx.ASGITransport(console.app())
+        try:
+            async with (
+                httpx.AsyncClient(base_url=f"http://127.0.0.1:{gateway.server.port}", timeout=20) as api,
+                httpx.AsyncClient(base_url="http://127.0.0.1", transport=transport) as client,
+            ):
+                d = Desk(gateway, servers, control, link, live, console, api, client, complaints)
+                await d.folded()
+                yield d
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            await control.close()
+            await end(gateway)

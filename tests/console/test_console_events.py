@@ -8,7 +8,8 @@ from typing import Any
 
 import httpx
 import uvicorn
-from tests.console.desk import ADMIN, Desk, desk, run
+from tests.console.desk import ADMIN, Desk, desk
+from tests.gateway.harness import run
 from tests.ledger.recording import FAR, Recording
 
 from fairq.console import events

@@ -6,7 +6,8 @@ from typing import Any
 
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
-from tests.console.desk import Desk, desk, run
+from tests.console.desk import Desk, desk
+from tests.gateway.harness import run
 from tests.ledger.recording import FAR, Recording
 
 from fairq.console.engines import ask, waiting

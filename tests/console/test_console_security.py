@@ -6,7 +6,8 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.console.desk import ADMIN, HEADER_TENANTS, TOKEN, desk, run
+from tests.console.desk import ADMIN, HEADER_TENANTS, TOKEN, desk
+from tests.gateway.harness import run
 
 from fairq.console.api import Console
 from fairq.console.guard import GUESSES_AT_ONCE, MAX_BODY, Access, Bucket, is_loopback
@@ -27,30 +28,24 @@ def alone(access: Access, host: str = "127.0.0.1") -> httpx.AsyncClient:
 
 
 @pytest.mark.parametrize(("method", "path"), CHANGES)
-def test_changes_need_the_admin_token(method: str, path: str) -> None:
-    @run
-    async def check() -> None:
-        async with alone(Access(token=TOKEN)) as client:
-            for headers in ({}, {"authorization": "Bearer wrong"}, {"authorization": TOKEN}, {"x-api-key": TOKEN}):
-                reply = await client.request(method, path, json={"weight": 2}, headers=headers)
-                assert reply.status_code == 401, headers
-                assert "Bearer" in reply.headers["www-authenticate"]
-                assert reply.json()["error"]["code"] == "wrong_token"
-
-    check()
+@run
+async def test_changes_need_the_admin_token(method: str, path: str) -> None:
+    async with alone(Access(token=TOKEN)) as client:
+        for headers in ({}, {"authorization": "Bearer wrong"}, {"authorization": TOKEN}, {"x-api-key": TOKEN}):
+            reply = await client.request(method, path, json={"weight": 2}, headers=headers)
+            assert reply.status_code == 401, headers
+            assert "Bearer" in reply.headers["www-authenticate"]
+            assert reply.json()["error"]["code"] == "wrong_token"
 
 
 @pytest.mark.parametrize(("method", "path"), CHANGES)
-def test_without_a_configured_token_nothing_can_be_changed(method: str, path: str) -> None:
-    @run
-    async def check() -> None:
-        async with alone(Access()) as client:
-            for headers in ({}, {"authorization": "Bearer "}, {"authorization": "Bearer x"}):
-                reply = await client.request(method, path, json={"weight": 2}, headers=headers)
-                assert reply.status_code == 403
-                assert "console.admin_token" in reply.json()["error"]["message"]
-
-    check()
+@run
+async def test_without_a_configured_token_nothing_can_be_changed(method: str, path: str) -> None:
+    async with alone(Access()) as client:
+        for headers in ({}, {"authorization": "Bearer "}, {"authorization": "Bearer x"}):
+            reply = await client.request(method, path, json={"weight": 2}, headers=headers)
+            assert reply.status_code == 403
+            assert "console.admin_token" in reply.json()["error"]["message"]
 
 
 @run
@@ -100,17 +95,13 @@ def test_off_loopback_it_does_not_start_without_a_token() -> None:
         ("", False),
     ],
 )
-def test_a_foreign_name_is_not_answered(host: str, allowed: bool) -> None:
+@run
+async def test_a_foreign_name_is_not_answered(host: str, allowed: bool) -> None:
     """DNS rebinding: evil.example.org resolves to 127.0.0.1, and its page asks us."""
-
-    @run
-    async def check() -> None:
-        async with alone(Access(names=("fairq.example.org",))) as client:
-            for path in ("/", "/api/state", "/metrics", "/health"):
-                reply = await client.get(path, headers={"host": host})
-                assert reply.status_code == (200 if allowed else 403), path
-
-    check()
+    async with alone(Access(names=("fairq.example.org",))) as client:
+        for path in ("/", "/api/state", "/metrics", "/health"):
+            reply = await client.get(path, headers={"host": host})
+            assert reply.status_code == (200 if allowed else 403), path
 
 
 @run
@@ -135,18 +126,15 @@ async def test_bound_to_every_address_it_answers_to_numbers_but_not_to_names() -
         ({}, False),
     ],
 )
-def test_a_foreign_page_changes_nothing_even_with_the_token(
+@run
+async def test_a_foreign_page_changes_nothing_even_with_the_token(
     headers: dict[str, str], refused: bool, tmp_path: Path
 ) -> None:
-    @run
-    async def check() -> None:
-        async with desk(tmp_path, TENANTS) as d:
-            reply = await d.patch("/api/tenants/a", {"weight": 5}, **headers)
-            assert reply.status_code == (403 if refused else 200)
-            weight = d.pool.scheduler.tenants.all["a"].flow.weight
-            assert weight == (1 if refused else 5)
-
-    check()
+    async with desk(tmp_path, TENANTS) as d:
+        reply = await d.patch("/api/tenants/a", {"weight": 5}, **headers)
+        assert reply.status_code == (403 if refused else 200)
+        weight = d.pool.scheduler.tenants.all["a"].flow.weight
+        assert weight == (1 if refused else 5)
 
 
 @run

@@ -5,7 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.console.desk import ADMIN, HEADER_TENANTS, desk, run
+from tests.console.desk import ADMIN, HEADER_TENANTS, desk
+from tests.gateway.harness import run
 
 from fairq.core.commands import Dispatch
 from fairq.core.errors import ConfigError
