@@ -115,6 +115,7 @@ LINK = "fairq sim link --packet A:0:1500:count=3 --packet B:0:500:count=7 {polic
 ROUTER = "fairq sim router --tenant A:cost=8,count=3 --tenant B:cost=2,count=7 {policies}"
 CLUSTER = "fairq sim cluster --capacity cpu=9,mem=18 --user A:cpu=1,mem=4 --user B:cpu=3,mem=1 {policies}"
 ENGINE = "fairq sim engine --request A:0:256:256:count=60,every=1/2 --request B:0:256:256:count=60,every=1 {policies}"
+FLEET = "fairq sim fleet --workload tree-of-thoughts --prefix-cache --placement d2lpm {policies}"
 
 SHORTEST = Advice(
     row=1,
@@ -253,16 +254,23 @@ TOKENS = Advice(
         "continuous batching without preemption",
         "a cost function of tokens",
     ),
-    beware=("two users can differ by what a full batch holds, however long one looks",),
+    beware=(
+        "two users can differ by what a full batch holds, however long one looks",
+        "predicted lengths (vtc-predict) lower the usual difference, not the worst one",
+    ),
     command=ENGINE,
 )
 PREFIXES = Advice(
     row=9,
     policies=("dlpm", "d2lpm"),
     why="DLPM serves the longest cached prefix while a user's quantum lasts; D2LPM does the same across workers.",
-    assumes=("the engine's scheduler can be changed", "requests share prefixes"),
+    assumes=(
+        "the engine's scheduler can be changed",
+        "requests share prefixes",
+        "D2LPM places requests, with DLPM in each worker",
+    ),
     beware=("the quantum trades fairness for locality: the larger it is, the more service may differ",),
-    command=ENGINE,
+    command=FLEET,
 )
 TARGETS = Advice(
     row=10,

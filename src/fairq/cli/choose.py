@@ -11,6 +11,7 @@ from fairq.cli.advice import OF_LAYER, QUESTIONS, Advice, Question, advise, sett
 from fairq.cli.checklist import checklist
 from fairq.cli.sim_output import AsJson
 from fairq.core.errors import ConfigError
+from fairq.placements import BY_PREFIX
 from fairq.policies import POLICIES
 
 EXAMPLES = """
@@ -121,11 +122,13 @@ def told(advice: Advice) -> dict[str, Any]:
 
 
 def command(advice: Advice, here: list[str]) -> str:
-    return advice.command.format(policies=" ".join(f"--policy {spec}" for spec in here))
+    """Placements stand in the advice's command already."""
+    policies = [spec for spec in here if spec.partition(":")[0] in POLICIES]
+    return advice.command.format(policies=" ".join(f"--policy {spec}" for spec in policies))
 
 
 def is_here(spec: str) -> bool:
-    return spec.partition(":")[0] in POLICIES
+    return spec.partition(":")[0] in POLICIES.keys() | BY_PREFIX.keys()
 
 
 def _print(answers: Mapping[str, str], found: list[Advice]) -> None:
