@@ -1,7 +1,7 @@
 """How far a long piece of work is: shown on a terminal, after its first second, and taken away at the end."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sized
 from threading import Timer
 from typing import TypeVar
 
@@ -9,8 +9,11 @@ T = TypeVar("T")
 PATIENCE = 1.0  # seconds
 
 
-def watched(items: Sequence[T], name: Callable[[T], str] = str) -> Iterator[T]:
-    """The items one by one; `name` says what is being done with one. Writes to standard error, to a terminal only."""
+def watched(items: Iterable[T], name: Callable[[T], str] = str, total: int | None = None) -> Iterator[T]:
+    """The items one by one; `name` says what is being done with one. Writes to standard error, to a terminal only.
+
+    total: how many, where `items` cannot say.
+    """
     if not sys.stderr.isatty():
         yield from items
         return
@@ -21,7 +24,7 @@ def watched(items: Sequence[T], name: Callable[[T], str] = str) -> Iterator[T]:
     progress = Progress(
         *columns, MofNCompleteColumn(), TimeElapsedColumn(), console=Console(stderr=True), transient=True
     )
-    task = progress.add_task("", total=len(items))
+    task = progress.add_task("", total=len(items) if isinstance(items, Sized) else total)
     timer = Timer(PATIENCE, progress.start)
     timer.daemon = True
     timer.start()

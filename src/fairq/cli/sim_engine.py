@@ -7,7 +7,23 @@ from typing import Annotated, Any
 import typer
 
 from fairq.cli.sim_inline import Part, assemble
-from fairq.cli.sim_output import AllMeasures, AsJson, Csv, File, Parquet, Plot, Policies, Seed, Sweep, run_all, tell
+from fairq.cli.sim_output import (
+    AllMeasures,
+    AsJson,
+    Backend,
+    Csv,
+    File,
+    Jobs,
+    Parquet,
+    Plot,
+    Policies,
+    Results,
+    Seed,
+    Sweep,
+    run_all,
+    run_study,
+    tell,
+)
 from fairq.sim.engine.run import EngineRun
 from fairq.sim.engine.scenario import EngineScenario
 from fairq.sim.scenario import inline
@@ -69,6 +85,9 @@ def engine(
     ] = None,
     seed: Seed = None,
     sweep: Sweep = None,
+    results: Results = None,
+    jobs: Jobs = None,
+    backend: Backend = None,
     as_json: AsJson = False,
     measures: AllMeasures = False,
     csv: Csv = None,
@@ -103,6 +122,9 @@ def engine(
         "seed": seed,
     }
     scenario = assemble(EngineScenario, file, parts, policy or [], options, FORM)
+    if results:
+        run_study(scenario, sweep, results, jobs, backend)
+        return
     runs: list[EngineRun] = run_all(scenario, sweep)
     tell(
         runs,

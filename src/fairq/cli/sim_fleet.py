@@ -8,7 +8,22 @@ import typer
 
 from fairq.cli.sim_engine import CLIENT, TENANTS, TRACE, WORKLOAD
 from fairq.cli.sim_inline import Part, assemble
-from fairq.cli.sim_output import AllMeasures, AsJson, Csv, File, Parquet, Policies, Seed, Sweep, run_all, tell
+from fairq.cli.sim_output import (
+    AllMeasures,
+    AsJson,
+    Backend,
+    Csv,
+    File,
+    Jobs,
+    Parquet,
+    Policies,
+    Results,
+    Seed,
+    Sweep,
+    run_all,
+    run_study,
+    tell,
+)
 from fairq.sim.fleet.run import FleetRun
 from fairq.sim.fleet.scenario import FleetScenario
 from fairq.sim.scenario import inline
@@ -50,6 +65,9 @@ def fleet(
     prefix_cache: Annotated[bool | None, typer.Option(help="Keep blocks of prompts and share them.")] = None,
     seed: Seed = None,
     sweep: Sweep = None,
+    results: Results = None,
+    jobs: Jobs = None,
+    backend: Backend = None,
     as_json: AsJson = False,
     measures: AllMeasures = False,
     csv: Csv = None,
@@ -77,6 +95,9 @@ def fleet(
         "seed": seed,
     }
     scenario = assemble(FleetScenario, file, parts, policy or [], options, FORM)
+    if results:
+        run_study(scenario, sweep, results, jobs, backend)
+        return
     runs: list[FleetRun] = run_all(scenario, sweep)
     tell(
         runs,

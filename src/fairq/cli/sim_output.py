@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 import typer
 
-from fairq.core.errors import ConfigError
+from fairq.core.errors import ConfigError, UnknownName
 from fairq.progress import watched
 from fairq.result import compare
 from fairq.sim.scenario import Run, Scenario
@@ -55,6 +55,16 @@ Plot = Annotated[Path | None, PLOT]
 Perfetto = Annotated[
     Path | None, typer.Option("--perfetto", metavar="FILE.json", help="Traces of all runs for ui.perfetto.dev.")
 ]
+Results = Annotated[
+    Path | None,
+    typer.Option(
+        "--results",
+        metavar="FILE.parquet",
+        help="Measures of all runs, one row each, on all cores; runs that are in it are not done again.",
+    ),
+]
+Jobs = Annotated[int | None, typer.Option("--jobs", min=1, help="Processes for --results; all cores unless given.")]
+Backend = Annotated[str | None, typer.Option("--backend", help="For --results: loky, threading, ray or dask.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Of every random number in the run.")]
 File = Annotated[
     Path | None, typer.Argument(metavar="[SCENARIO.yaml]", help="A scenario file; inline options replace its values.")
@@ -65,6 +75,26 @@ def run_all(scenario: Scenario, sweep: Sequence[str] | None) -> list[Any]:
     """Every policy on it, and every setting of the sweep. Raises ConfigError."""
     found = settings(scenario, parsed(sweep or []))
     return [run(setting) for setting in watched(found, name=lambda setting: setting[1])]
+
+
+def run_study(
+    scenario: Scenario, sweep: Sequence[str] | None, results: Path, jobs: int | None, backend: str | None
+) -> None:
+    """The same on many cores; only measures are kept. Raises ConfigError."""
+    from fairq.sim.study import BACKENDS, study
+
+    if backend is not None and backend not in BACKENDS:
+        raise UnknownName("--backend", backend, BACKENDS)
+    swept = parsed(sweep or [])
+    table = study(settings(scenario, swept), results, jobs or -1, backend or "loky")
+    typer.echo(f"{results}: {len(table)} runs, {len(table.columns)} columns")
+    from rich import print as show
+
+    columns = ("policy", *(key.replace("-", "_") for key in swept), *TOLD)
+    show(Table({key: row[key] for key in columns if key in row} for row in table))
+
+
+TOLD = ("served", "ttft mean", "ttft p99", "throughput", "service difference mean", "cache hit ratio")
 
 
 def tell(

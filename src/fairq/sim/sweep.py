@@ -26,7 +26,9 @@ def settings(scenario: Scenario, sweep: Mapping[str, Sequence[str]]) -> list[Set
     """
     parameters = {param.name for spec in scenario.policies for param in make(spec).params}
     single = {
-        name for name, field in type(scenario).model_fields.items() if name != "layer" and _is_single(field.annotation)
+        name
+        for name, field in type(scenario).model_fields.items()
+        if name not in ("layer", "title", "look_for", "source") and _is_single(field.annotation)
     }
     for key in sweep:
         if key.replace("-", "_") not in parameters | single:
@@ -45,11 +47,11 @@ def settings(scenario: Scenario, sweep: Mapping[str, Sequence[str]]) -> list[Set
 
 
 def _is_single(kind: Any) -> bool:
-    """Is it a number or one of some words, perhaps None?"""
+    """Is it a number or a word, perhaps None?"""
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (tuple, dict):
         return False
-    return origin is Literal or kind in (int, Fraction) or any(_is_single(part) for part in parts)
+    return origin is Literal or kind in (int, Fraction, str) or any(_is_single(part) for part in parts)
 
 
 def expanded(spec: str, sweep: Mapping[str, Sequence[str]]) -> Iterator[str]:
