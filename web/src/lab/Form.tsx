@@ -61,7 +61,7 @@ export function Form() {
       return next;
     });
   return (
-    <section class="form" aria-label={t("edit")}>
+    <div class="form">
       <div class="scroll" tabIndex={0} role="region" aria-label={t("edit")}>
         <table>
           <thead>
@@ -114,7 +114,7 @@ export function Form() {
           </label>
         ))}
       </div>
-    </section>
+    </div>
   );
 }
 

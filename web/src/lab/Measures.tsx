@@ -36,7 +36,7 @@ function Cpu({ answer, run, place }: Props) {
   const keys = ["completion", "turnaround", "waiting", "response"] as const;
   const lock = run.result["deadlock"] as Record<string, any> | undefined;
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={t("metrics")}>
+    <div class="scroll" tabIndex={0} role="region" aria-label={`${t("metrics")}: ${run.spec}`}>
       <table class="measures">
         <caption>{t("metrics")} {!all && <span class="quiet">{t("metricsLater")}</span>}</caption>
         <thead><tr><th scope="col">{t("task")}</th>{keys.map((key) => <th key={key} scope="col">{t(key)}</th>)}</tr></thead>

@@ -28,15 +28,15 @@ export function RunCard({ answer, run, index, end, note }: { answer: Answer; run
       </header>
       <Timeline answer={answer} run={run} place={place} end={end} />
       {(index === 0 || run.fluid) && <Legend answer={answer} run={run} />}
-      <section class="said" aria-label={t("explanation")}>
+      <div class="said" role="group" aria-label={t("explanation")}>
         <p>{sentences(answer, run, place).filter(Boolean).map((text, nth) => <span key={nth}><Rich text={text} /> </span>)}</p>
         {found && <Compared what={found.what} of={found.of} names={names} />}
         {predict.value && <Predict answer={answer} run={run} place={place} names={names} />}
-      </section>
+      </div>
       {details.value && <div class="panels">
-        <section class="panel"><Work answer={answer} run={run} place={place} /></section>
-        <section class="panel"><h4 class="panel-title">{t("keeps")}</h4><Keeps answer={answer} run={run} place={place} /></section>
-        <section class="panel"><Measures answer={answer} run={run} place={place} /></section>
+        <div class="panel"><Work answer={answer} run={run} place={place} /></div>
+        <div class="panel"><h4 class="panel-title">{t("keeps")}</h4><Keeps answer={answer} run={run} place={place} /></div>
+        <div class="panel"><Measures answer={answer} run={run} place={place} /></div>
       </div>}
       {source && <Source run={run} place={place} />}
       {details.value && <TimelineTable answer={answer} run={run} place={place} />}

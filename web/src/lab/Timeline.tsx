@@ -193,7 +193,7 @@ export function TimelineTable({ answer, run, place }: { answer: Answer; run: Run
     <details class="table-of" open={open} onToggle={(event) => setOpen((event.currentTarget as HTMLDetailsElement).open)}>
       <summary>{t("timelineTable")}</summary>
       {open && (
-        <div class="scroll" tabIndex={0} role="region" aria-label={t("timelineTable")}>
+        <div class="scroll" tabIndex={0} role="region" aria-label={`${t("timelineTable")}: ${run.spec}`}>
           <table>
             <thead><tr><th scope="col">{t("tableLane")}</th><th scope="col">{t("tableStart")}</th><th scope="col">{t("tableEnd")}</th><th scope="col">{t("tableState")}</th></tr></thead>
             <tbody>
