@@ -154,6 +154,15 @@ def test_every_kind_of_scenario_is_drawn(name: str, tmp_path: Path) -> None:
     assert all(run.spec in text for run in runs[:2])
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("file", sorted(GALLERY.glob("*/*.yaml")), ids=lambda file: f"{file.parent.name}-{file.stem}")
+def test_the_whole_gallery_is_drawn(file: Path, tmp_path: Path) -> None:
+    scenario, runs = run_of(f"{file.parent.name}/{file.stem}")
+    save(scenario, runs, tmp_path / "it.svg")
+    text = (tmp_path / "it.svg").read_text()
+    assert all(run.spec in text for run in runs)
+
+
 def test_many_processors_tasks_and_ticks_are_cut_to_what_can_be_read(tmp_path: Path) -> None:
     tasks = [{"id": f"a task with a long name {n}", "burst": 50} for n in range(40)]
     scenario = build({"layer": "cpu", "cpus": 3, "tasks": tasks, "policies": ["rr"]})
