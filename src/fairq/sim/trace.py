@@ -7,7 +7,7 @@ that only what a step touched is there, and every `KEYFRAME`-th stands alone, so
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from msgspec import Struct
 
@@ -61,6 +61,17 @@ class Trace(Struct, frozen=True, kw_only=True):
     policy: str
     params: dict[str, Any]
     frames: list[Frame]
+
+    @classmethod
+    def of(cls, run: Any, steps: Iterator[Step]) -> Self:
+        """Of a `fairq.sim.scenario.Run`, with the steps that its tape gave."""
+        return cls(
+            layer=run.scenario.layer,
+            scenario=run.scenario.model_dump(mode="json", by_alias=True, exclude_defaults=True),
+            policy=run.policy,
+            params=dict(run.params),
+            frames=list(stored(steps)),
+        )
 
     def __len__(self) -> int:
         return len(self.frames)

@@ -24,7 +24,7 @@ from fairq.policies import make
 from fairq.sim.cluster.scenario import ClusterScenario, User
 from fairq.sim.draw import draws
 from fairq.sim.scenario import Run
-from fairq.sim.trace import Tape, Trace, stored
+from fairq.sim.trace import Tape, Trace
 
 PROVIDES = frozenset({Need.CAPACITY, Need.RANDOM})
 
@@ -234,10 +234,4 @@ class ClusterRun(Run):
     def trace(self) -> Trace:
         if self.tape is None:
             raise ValueError("this run was not recorded")
-        return Trace(
-            layer="cluster",
-            scenario=self.scenario.model_dump(mode="json", exclude_defaults=True),
-            policy=self.policy,
-            params=dict(self.params),
-            frames=list(stored(self.tape.play(self._bound))),
-        )
+        return Trace.of(self, self.tape.play(self._bound))

@@ -17,7 +17,7 @@ from fairq.sim.cpu.processor import Slice
 from fairq.sim.cpu.scenario import CpuScenario
 from fairq.sim.draw import draws
 from fairq.sim.scenario import Run
-from fairq.sim.trace import Tape, Trace, stored
+from fairq.sim.trace import Tape, Trace
 
 PROVIDES = frozenset({Need.SIZE, Need.DEADLINE, Need.PREEMPTION, Need.RANDOM})
 STEPS = ("events", "ticks")
@@ -129,13 +129,7 @@ class CpuRun(Run):
             sizes={live.id: live.source.work for live in self.lives},
             foreseen=[live.id for live in self.lives if not live.source.recurs],
         )
-        return Trace(
-            layer="cpu",
-            scenario=self.scenario.model_dump(mode="json", by_alias=True, exclude_defaults=True),
-            policy=self.policy,
-            params=dict(self.params),
-            frames=list(stored(steps)),
-        )
+        return Trace.of(self, steps)
 
 
 def filled(slices: list[Slice], end: int) -> list[Slice]:

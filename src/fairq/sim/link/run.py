@@ -29,7 +29,7 @@ from fairq.sim.link.room import Room
 from fairq.sim.link.scenario import LinkScenario
 from fairq.sim.link.stalls import Stalls, random_stalls
 from fairq.sim.scenario import Run
-from fairq.sim.trace import Trace, stored
+from fairq.sim.trace import Trace
 
 PROVIDES = frozenset({Need.SIZE, Need.RATE, Need.RANDOM, Need.FLUID})
 
@@ -183,13 +183,7 @@ class LinkRun(Run):
         if self.tape is None:
             raise ValueError("this run was not recorded")
         self.tape.write_steps()
-        return Trace(
-            layer="link",
-            scenario=self.scenario.model_dump(mode="json", by_alias=True, exclude_defaults=True),
-            policy=self.policy,
-            params=dict(self.params),
-            frames=list(stored(self.tape.play(self._bound))),
-        )
+        return Trace.of(self, self.tape.play(self._bound))
 
 
 def packet_json(job: Job) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from fairq.policies import make
 from fairq.sim.draw import draws
 from fairq.sim.router.scenario import RouterScenario
 from fairq.sim.scenario import Run, interval_json
-from fairq.sim.trace import Tape, Trace, stored
+from fairq.sim.trace import Tape, Trace
 
 PROVIDES = frozenset({Need.SIZE, Need.RANDOM})
 
@@ -160,13 +160,7 @@ class RouterRun(Run):
     def trace(self) -> Trace:
         if self.tape is None:
             raise ValueError("this run was not recorded")
-        return Trace(
-            layer="router",
-            scenario=self.scenario.model_dump(mode="json", exclude_defaults=True),
-            policy=self.policy,
-            params=dict(self.params),
-            frames=list(stored(self.tape.play(self._bound))),
-        )
+        return Trace.of(self, self.tape.play(self._bound))
 
 
 def tags(policy: Policy) -> dict[str, Any]:
