@@ -31,7 +31,7 @@ class Lab:
         return [
             Route("/lab/static/{name}", self.static),
             Route("/lab", self.page),
-            Route("/lab/{path:path}", self.page),
+            Route("/lab/{page}", self.page),
             Route("/api/lab/policies", told(lambda: catalogue.policies())),
             Route("/api/lab/scenarios", told(lambda: catalogue.scenarios())),
             Route("/api/lab/openapi.json", told(document)),
@@ -47,7 +47,7 @@ class Lab:
     async def static(self, request: Request) -> Response:
         name = request.path_params["name"]
         if not STATIC.is_dir() or name not in {path.name for path in STATIC.iterdir()}:
-            return reply(*failure(404, "http", "Not Found"))
+            return reply(*failure(404, "unknown_path", f"there is nothing at /static/{name[:256]}"))
         packed = STATIC / f"{name}.gz"
         headers = dict(FOREVER) if "-" in name else {}
         if packed.is_file() and "gzip" in request.headers.get("accept-encoding", ""):
@@ -67,7 +67,7 @@ class Lab:
         try:
             order = bytes(msgspec.json.format(bytes(body), indent=-1))  # on one line
         except msgspec.DecodeError as error:
-            return reply(*failure(400, "wrong_body", str(error)))
+            return reply(*failure(400, "wrong_body", f"the body is not valid JSON: {error}"))
         status, answer = await self.crew.answer(order)
         return reply(status, answer, request)
 

@@ -7,6 +7,7 @@ import sys
 import msgspec
 
 from fairq.core.errors import FairqError
+from fairq.core.wrong_value import WrongValue
 from fairq.lab.play import as_text, play
 from fairq.lab.views import LabFailure, LabProblem, Order
 
@@ -26,8 +27,10 @@ def answer(line: bytes) -> tuple[int, bytes]:
     try:
         order = msgspec.json.decode(line, type=Order)
         return 200, msgspec.json.encode(play(order), enc_hook=as_text)
+    except msgspec.ValidationError as error:
+        return failure(400, "wrong_body", str(WrongValue.read(error, line)))
     except msgspec.DecodeError as error:
-        return failure(400, "wrong_body", str(error))
+        return failure(400, "wrong_body", f"the body is not valid JSON: {error}")
     except FairqError as error:
         return failure(400, "wrong_scenario", str(error))
     except MemoryError:
