@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "choose": ("fairq.cli.choose:choose", "which scheduler fits what you want and know"),
     "trace": ("fairq.cli.trace:app", "look at recorded traffic"),
     "calibrate": ("fairq.cli.calibrate:calibrate", "fit a simulated engine's times to those of a real one"),
+    "capacity": ("fairq.cli.capacity:find", "the highest load at which each policy holds your targets"),
     "key": ("fairq.cli.key:app", "make API keys"),
     "config": ("fairq.cli.config:app", "check a configuration, print its schema"),
 }
