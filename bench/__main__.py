@@ -8,7 +8,7 @@ python -m bench.judge               the recorded clients into llama.cpp; minutes
 import sys
 from importlib import import_module
 
-NAMES = ("scheduler", "memory", "sim", "reproduce", "dataplane")
+NAMES = ("scheduler", "memory", "sim", "engine", "reproduce", "dataplane")
 
 
 def main(arguments: list[str]) -> None:

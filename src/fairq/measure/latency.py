@@ -28,7 +28,7 @@ def nearest_rank(values: Sequence[Time], percent: Percent) -> Time:
         raise ValueError("no values: there is no percentile")
     if not 0 <= percent <= 100:
         raise ValueError(f"percent = {percent}: must be from 0 to 100")
-    rank = -(-Fraction(percent) * len(values) // 100)
+    rank = -(-percent * len(values) // 100)
     return values[max(1, rank) - 1]
 
 
@@ -56,8 +56,9 @@ def summary(values: Iterable[Time]) -> Summary | None:
     ordered = sorted(values)
     if not ordered:
         return None
-    p50, p90, p99 = (float(nearest_rank(ordered, percent)) for percent in (50, 90, 99))
-    return Summary(len(ordered), float(mean(ordered)), p50, p90, p99, float(ordered[-1]))
+    count, total = len(ordered), sum(ordered)
+    p50, p90, p99 = (float(ordered[-(-percent * count // 100) - 1]) for percent in (50, 90, 99))
+    return Summary(count, float(total / count), p50, p90, p99, float(ordered[-1]))  # int / int rounds correctly
 
 
 def flat(measures: Struct) -> dict[str, Any]:

@@ -70,6 +70,7 @@ class ServiceOverTime:
     def __init__(self, grid: Grid | None = None, weights: tuple[float, float] = WEIGHTS) -> None:
         self.grid = Grid() if grid is None else grid
         self.weights = weights
+        self._times, self._step = self.grid.times(), self.grid.step
         self.served: dict[str, list[float]] = {}  # per tick: units inside the window
         self.demanded: dict[str, list[float]] = {}
         self._grown: dict[str, list[float]] = {}  # per tick: units since the warm-up, or none yet
@@ -78,7 +79,7 @@ class ServiceOverTime:
         self, client: str, arrival: float, first: float | None, last: float, input_tokens: int, output_tokens: int
     ) -> None:
         """A request that was served: its arrival, first and last token (s). `first` None: it got no token."""
-        grid = self.grid
+        grid, times = self.grid, self._times
         units = self.weights[0] * input_tokens + self.weights[1] * output_tokens
         served, demanded, grown = self._rows(client)
         half = grid.window / 2
@@ -89,11 +90,16 @@ class ServiceOverTime:
             return
         rate = units / (last - first)
         for i in self._near(first - half, last + half):
-            tick = grid.warm_up + (i + 1) * grid.step
-            served[i] += rate * max(min(tick + half, last) - max(tick - half, first), 0.0)
+            tick = times[i]
+            until = last if last < tick + half else tick + half
+            since = first if first > tick - half else tick - half
+            if until > since:
+                served[i] += rate * (until - since)
+        since = first if first > grid.warm_up else grid.warm_up
         for i in self._near(first, grid.horizon):
-            tick = grid.warm_up + (i + 1) * grid.step
-            grown[i] += rate * max(min(tick, last) - max(grid.warm_up, first), 0.0)
+            until = last if last < times[i] else times[i]
+            if until > since:
+                grown[i] += rate * (until - since)
 
     def rates(self) -> Mapping[str, Sequence[float]]:
         """Service per second of each client at each tick."""
@@ -113,13 +119,12 @@ class ServiceOverTime:
             return None
         got, asked = list(self.rates().values()), list(self.demand().values())
         series = []
-        for i in range(self.grid.ticks - 1):
-            best = max(row[i] for row in got)
-            pairs = zip(got, asked, strict=True)
-            series.append(sum(min(best - s[i], abs(d[i] - s[i])) for s, d in pairs))
+        for own, wished in zip(zip(*got, strict=True), zip(*asked, strict=True), strict=True):
+            best = max(own)
+            series.append(sum(min(best - s, abs(d - s)) for s, d in zip(own, wished, strict=True)))
         mean = sum(series) / len(series)
         grown = list(self._grown.values())
-        apart = max(max(row[i] for row in grown) - min(row[i] for row in grown) for i in range(self.grid.ticks - 1))
+        apart = max(max(column) - min(column) for column in zip(*grown, strict=True))
         variance = sum((value - mean) ** 2 for value in series) / len(series)
         return Difference(max(series), mean, variance, apart, series)
 
@@ -132,7 +137,7 @@ class ServiceOverTime:
     def _near(self, start: float, end: float) -> range:
         """The ticks from `start` to `end`, both included, as indexes."""
         grid = self.grid
-        low, high = (start - grid.warm_up) / grid.step, (end - grid.warm_up) / grid.step
+        low, high = (start - grid.warm_up) / self._step, (end - grid.warm_up) / self._step
         first = max(1, int(low) + (low > int(low)) if low > 0 else 1)
         return range(first - 1, min(grid.ticks - 1, int(high) if high >= 0 else 0))
 

@@ -22,7 +22,7 @@ from fairq.core.number import Number
 from fairq.policies.vtc import VTC
 from fairq.sim.engine.batch import Batch
 
-MOST_CLIENTS = 200  # whose counters are read at every event
+MOST_CLIENTS = 64  # whose counters are read at every event
 MOST_PAIRED = 8  # of whom every pair is watched
 
 

@@ -12,7 +12,7 @@ from fairq.core.job import Flow, Generation, Job
 from fairq.core.number import to_json
 from fairq.core.policy import Layer, Need, Policy
 from fairq.measure.fairness import Interval
-from fairq.measure.latency import Summary, summary, tpot
+from fairq.measure.latency import Summary, summary
 from fairq.measure.service import Difference, ServiceOverTime, grid_for
 from fairq.policies import make
 from fairq.sim.collector import collector_paused
@@ -209,7 +209,7 @@ def _figures(calls: list[Call]) -> dict[str, Any]:
     """Seconds and tokens of these requests."""
     served = [call for call in calls if call.first is not None and call.finish is not None]
     inputs, outputs = sum(call.prompt for call in served), sum(call.produced for call in served)
-    gaps = [tpot(call.first or 0, call.finish or 0, call.produced) for call in served]
+    gaps = [((call.finish or 0) - (call.first or 0)) / (call.produced - 1) for call in served if call.produced > 1]
     reasons: dict[str, int] = {}
     for call in calls:
         reasons[call.reason] = reasons.get(call.reason, 0) + 1
@@ -221,7 +221,7 @@ def _figures(calls: list[Call]) -> dict[str, Any]:
         "output_tokens": outputs,
         "service": inputs + OUTPUT * outputs,
         "ttft": _seconds(summary((call.first or 0) - call.arrival for call in served)),
-        "tpot": _seconds(summary(gap for gap in gaps if gap is not None)),
+        "tpot": _seconds(summary(gaps)),
         "response": _seconds(summary((call.finish or 0) - call.arrival for call in served)),
     }
 
@@ -229,4 +229,10 @@ def _figures(calls: list[Call]) -> dict[str, Any]:
 def _seconds(told: Summary | None) -> dict[str, float] | None:
     if told is None:
         return None
-    return {name: getattr(told, name) / SECOND for name in ("mean", "p50", "p90", "p99", "max")}
+    return {
+        "mean": told.mean / SECOND,
+        "p50": told.p50 / SECOND,
+        "p90": told.p90 / SECOND,
+        "p99": told.p99 / SECOND,
+        "max": told.max / SECOND,
+    }

@@ -1,0 +1,66 @@
+"""The engine simulator: jumping beside stepping, load, tenants, memory, and the same requests in sched-sim 0.2.1.
+
+    python -m bench engine [--rounds 3] [--requests 3000]
+
+CPU time of one run in a fresh process, medians over interleaved rounds. VTC, 1,000 tenants, 16-token blocks, chunked
+prefill. Beside sched-sim, fairq reads the requests from a file and makes its report too.
+"""
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+
+from bench.peers import environment
+from rich.console import Console
+
+PEER = Path(__file__).with_name("sched_sim_engine.py")
+PACKAGE = "sched-sim==0.2.1"
+LOADS = (6, 10, 20)  # requests per second
+
+Side = tuple[str, int, int, int]
+"""A kind of `fairq_engine`, or the peer; load, tenants, requests."""
+
+
+def run(side: Side, python: Path | None) -> tuple[float, float]:
+    """CPU seconds, and MiB that the run took at most beyond what the program took before."""
+    kind, *numbers = side
+    program = [str(python), str(PEER)] if kind == "peer" else [sys.executable, "-m", "bench.engine.fairq_engine", kind]
+    told = subprocess.run([*program, *map(str, numbers)], check=True, capture_output=True, text=True).stdout.split()
+    return float(told[0]), float(told[1])
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench engine", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=3, help="interleaved rounds (3)")
+    parser.add_argument("--requests", type=int, default=3_000, help="of each run but the one for memory (3,000)")
+    given = parser.parse_args(arguments)
+    out, n = Console(highlight=False), given.requests
+    python: Path | None = None
+    try:
+        python = environment(PACKAGE)
+    except subprocess.CalledProcessError:
+        out.print(f"{PACKAGE}: does not install here")
+    sides: list[Side] = [(kind, load, 1_000, n) for load in LOADS for kind in ("jump", "step")]
+    sides += [("jump", 10, tenants, n) for tenants in (100, 10_000)]
+    sides += [("whole", 10, 1_000, n), ("report", 10, 1_000, n)]
+    sides += [("peer", 10, 1_000, n)] * (python is not None)
+    spent: dict[Side, list[float]] = {side: [] for side in sides}
+    for _ in range(given.rounds):
+        for side in sides:
+            spent[side].append(run(side, python)[0])
+    middle = {side: median(times) for side, times in spent.items()}
+    for load in LOADS:
+        jump, step = (middle[kind, load, 1_000, n] for kind in ("jump", "step"))
+        out.print(f"load {load}: {n / jump:,.0f} requests/s, {step / jump:.1f}x stepping (at least 4)")
+    ratio = middle["jump", 6, 1_000, n] / middle["jump", 20, 1_000, n]
+    out.print(f"load 20: {ratio:.2f}x the requests/s of load 6 (at least 0.6)")
+    ratio = middle["jump", 10, 10_000, n] / middle["jump", 10, 100, n]
+    out.print(f"10,000 tenants: {ratio:.2f}x the time of 100 (at most 2.5)")
+    whole, report = middle["whole", 10, 1_000, n], middle["report", 10, 1_000, n]
+    out.print(f"the report costs {report / (whole - report):.2f}x reading and simulating (at most 1)")
+    if python is not None:
+        out.print(f"{middle['peer', 10, 1_000, n] / whole:.0f}x the requests/s of {PACKAGE} (at least 20)")
+    seconds, mib = run(("whole", 10, 1_000, 100_000), None)
+    out.print(f"100,000 requests: {mib:.0f} MiB more than before (at most 150), {100_000 / seconds:,.0f} requests/s")
