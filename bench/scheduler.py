@@ -12,11 +12,12 @@ import argparse
 import gc
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 
 from fairq import placements, policies
 from fairq.core import events as ev
-from fairq.core.commands import AnyCommand, Dispatch
+from fairq.core.commands import Dispatch
 from fairq.core.cost import Source, Usage
 from fairq.core.job import Request
 from fairq.core.lifecycle import Outcome
@@ -31,6 +32,7 @@ SLOTS = 64
 DEPTH = 2  # requests that each tenant has waiting
 LIMITS = {("path", 1_000): 20.0, ("decision", 1_000): 2.0, ("decision", 100_000): 8.0}  # us
 SECOND = 1_000_000_000
+COMPLETED, UPSTREAM = Outcome.COMPLETED, Source.UPSTREAM
 
 
 def names_of(tenants: int) -> list[str]:
@@ -58,7 +60,7 @@ class Path:
     def __init__(self, tenants: int, settlement: str) -> None:
         setup = Setup(settlement=settlement)
         self.scheduler = Scheduler(setup, policies.make(setup.policy), placements.make(setup.placement))
-        self.running: list[Dispatch] = []
+        self.running: deque[Dispatch] = deque()
         self.requests = self.bytes = 0
         self.send(ev.UpstreamChanged(seq=1, time=0, upstream="gpu0", slots=SLOTS, healthy=True))
         names = names_of(tenants)
@@ -67,9 +69,10 @@ class Path:
 
     def send(self, event: ev.AnyEvent) -> None:
         commands = self.scheduler.handle(event)
-        lines: list[ev.AnyEvent | AnyCommand] = [event, *commands]
-        self.bytes += len(encode_lines(lines))
-        self.running += [command for command in commands if type(command) is Dispatch]
+        self.bytes += len(encode_lines([event, *commands]))
+        for command in commands:
+            if type(command) is Dispatch:
+                self.running.append(command)
 
     def admit(self, tenant: str) -> None:
         self.requests += 1
@@ -77,19 +80,16 @@ class Path:
         self.send(ev.Admitted(seq=self.scheduler.seq + 1, time=request.arrival, request=request))
 
     def run(self, requests: int) -> None:
+        scheduler, running = self.scheduler, self.running
         for _ in range(requests):
-            running = self.running
-            at = self.requests % len(running)
-            done, running[at] = running[at], running[-1]
-            running.pop()
-            now = self.scheduler.now
+            done, now = running.popleft(), scheduler.now
             self.send(
                 ev.Finished(
-                    seq=self.scheduler.seq + 1,
+                    seq=scheduler.seq + 1,
                     time=now,
                     id=done.id,
-                    outcome=Outcome.COMPLETED,
-                    usage=Usage(256, self.requests % 100 + 1, 0, Source.UPSTREAM),
+                    outcome=COMPLETED,
+                    usage=Usage(256, self.requests % 100 + 1, 0, UPSTREAM),
                     status=200,
                     first_byte=now,
                     last_byte=now,
@@ -113,7 +113,7 @@ class Decisions:
         policy = self.policy
         for _ in range(decisions):
             decision = policy.select(0, ROOMY)
-            assert isinstance(decision, Pick)
+            assert type(decision) is Pick
             policy.commit(decision, 0)
             policy.charge(decision.job, 100, 0)
 

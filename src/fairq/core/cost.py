@@ -108,6 +108,7 @@ class Estimator:
         self.prior = Habits(model.default_output * GRID, int(GRID / model.bytes_per_token))
         self.multiplies = bool(model.models or model.adapters or model.tiers)
         self.multipliers: dict[tuple[str, str, str], Fraction] = {}
+        self.plain = self.per_unit == 1 and not (self.multiplies or self.per_cached)  # one token, so many units
 
     def estimate(self, request: Request) -> Estimate:
         """Pure. O(1)."""
@@ -115,19 +116,21 @@ class Estimator:
             return Estimate(request.size, 0, 0)
         key = (request.flow, request.model)
         habits = self.habits.get(key) or self.fading.get(key, self.prior)
-        inputs, prompts = request.input_tokens, request.prompts
+        inputs, prompts, context = request.input_tokens, request.prompts, self.context
         if inputs is None:
             inputs = request.extra_tokens - (-request.input_bytes * habits.tokens_per_byte // GRID)
-        if not 0 < inputs <= self.context * prompts:
-            inputs = min(inputs or 1, self.context * prompts)
+        if not 0 < inputs <= context * prompts:
+            inputs = min(inputs or 1, context * prompts)
         outputs = -(-habits.output // GRID)
-        limit, room = request.output_limit, self.context + -inputs // prompts
+        limit, room = request.output_limit, context + -inputs // prompts
         if limit is not None and limit < outputs:
             outputs = limit
         if room < outputs:
             outputs = room
         outputs *= request.choices * prompts
-        cached = inputs * habits.cached_share // GRID if self.per_cached else 0
+        if self.plain:
+            return Estimate(self.per_input * inputs + self.per_output * outputs or 1, inputs, outputs)
+        cached = inputs * habits.cached_share // GRID
         return Estimate(self.price(request, inputs, outputs, cached), inputs, outputs)
 
     def actual(self, request: Request, usage: Usage) -> int:
@@ -136,6 +139,8 @@ class Estimator:
             return 0
         if request.size is not None:
             return request.size
+        if self.plain:
+            return self.per_input * usage.prompt + self.per_output * usage.completion or 1
         return self.price(request, usage.prompt, usage.completion, usage.cached)
 
     def learn(self, request: Request, usage: Usage, natural_end: bool) -> None:
@@ -144,23 +149,28 @@ class Estimator:
         An output that was cut off (natural_end false: aborted, failed) only says that it would have been at least
         that long. It counts where that is news; else a client that aborts every stream would stay cheap for ever.
         """
-        if usage.source is NONE:
+        source = usage.source
+        if source is NONE:
             return
-        habits = self.remember(request.flow, request.model)
+        key = (request.flow, request.model)
+        habits = self.habits.get(key) or self.remember(key)
         output = usage.completion * GRID // (request.choices * request.prompts)
         if natural_end or output > habits.output:
-            if habits.outputs < MEMORY:
-                habits.outputs += 1
-            habits.output += (output - habits.output) // habits.outputs
-        if usage.prompt and usage.source is UPSTREAM:
+            samples = habits.outputs
+            if samples < MEMORY:
+                habits.outputs = samples = samples + 1
+            habits.output += (output - habits.output) // samples
+        prompt = usage.prompt
+        if prompt and source is UPSTREAM:
             if request.input_bytes and request.input_tokens is None:
-                tokens = usage.prompt - request.extra_tokens
+                tokens = prompt - request.extra_tokens
+                samples = habits.inputs
+                if samples < MEMORY:
+                    habits.inputs = samples = samples + 1
                 rate = (tokens if tokens > 1 else 1) * GRID // request.input_bytes
-                if habits.inputs < MEMORY:
-                    habits.inputs += 1
-                habits.tokens_per_byte += (rate - habits.tokens_per_byte) // habits.inputs
+                habits.tokens_per_byte += (rate - habits.tokens_per_byte) // samples
             if self.per_cached:
-                share = usage.cached * GRID // usage.prompt
+                share = usage.cached * GRID // prompt
                 if habits.shares < MEMORY:
                     habits.shares += 1
                 habits.cached_share += (share - habits.cached_share) // habits.shares
@@ -190,22 +200,20 @@ class Estimator:
 
     def clipped(self, request: Request, usage: Usage) -> Usage:
         """An upstream cannot report more than its context holds: a broken one must not ruin a tenant."""
-        most = self.context * request.prompts
-        if 0 <= usage.cached <= usage.prompt <= most and 0 <= usage.completion <= most * request.choices:
+        prompt, completion, most = usage.prompt, usage.completion, self.context
+        if 0 <= usage.cached <= prompt <= most and 0 <= completion <= most:
             return usage
-        prompt = min(max(usage.prompt, 0), most)
-        completion = min(max(usage.completion, 0), most * request.choices)
+        most *= request.prompts
+        prompt = min(max(prompt, 0), most)
+        completion = min(max(completion, 0), most * request.choices)
         return Usage(prompt, completion, min(max(usage.cached, 0), prompt), usage.source)
 
-    def remember(self, tenant: str, model: str) -> Habits:
-        """Its habits, to be changed. Two generations forget the least recently used ones, and touch nothing else."""
-        key = (tenant, model)
-        habits = self.habits.get(key)
-        if habits is None:
-            habits = self.fading.pop(key, None) or copy(self.prior)
-            if 2 * len(self.habits) >= KEYS:
-                self.fading, self.habits = self.habits, {}
-            self.habits[key] = habits
+    def remember(self, key: tuple[str, str]) -> Habits:
+        """Habits that were not used of late, to be changed. Two generations forget the least recently used ones."""
+        habits = self.fading.pop(key, None) or copy(self.prior)
+        if 2 * len(self.habits) >= KEYS:
+            self.fading, self.habits = self.habits, {}
+        self.habits[key] = habits
         return habits
 
     def state(self) -> list[Any]:

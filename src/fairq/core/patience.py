@@ -10,6 +10,9 @@ from fairq.core.ranking import Ranking
 class Patience(Ranking[str, Time]):
     """When the patience of each waiting job ends, by id; of those whose patience does.
 
+    Ends come mostly in order, and mostly their jobs are dispatched before. So an entry of the heap goes when its time
+    comes or half of them are stale, not with its job: pushing at the end is O(1), taking out of the top is not.
+
     limit       how long a job waits for an upstream to appear
     dark_since  since when none is usable; None: one is
     """
@@ -19,8 +22,15 @@ class Patience(Ranking[str, Time]):
         self.limit = limit
         self.dark_since: Time | None = 0
 
+    def first(self) -> tuple[Time, str] | None:
+        self._expose()
+        return self.heap[0] if self.heap else None
+
+    def drop(self, name: str) -> None:
+        self.pop(name, None)
+
     def wait(self, request: Request) -> None:
-        """O(log waiting)."""
+        """O(log waiting) at worst."""
         if self.dark_since is not None:
             despair = max(request.arrival, self.dark_since) + self.limit
             self.put(request.id, min(request.expires or despair, despair))

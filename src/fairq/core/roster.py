@@ -10,6 +10,8 @@ from fairq.core.job import Flow, Request
 from fairq.core.policy import Policy, Stop, Time
 from fairq.core.settlement import Settlement
 
+FINISHED = Stop.FINISHED
+
 
 class Setup(Struct, frozen=True, kw_only=True):
     """What a pool's scheduler is built from. It stands in the head of every ledger segment.
@@ -100,7 +102,7 @@ class Tenants:
 
     def left(self, request: Request, now: Time) -> None:
         """A dispatched job runs no more and will not be tried again."""
-        self.policy.stop(request, now, Stop.FINISHED)
+        self.policy.stop(request, now, FINISHED)
         tenant = self.all[request.flow]
         tenant.inflight -= 1
         cap = tenant.flow.max_inflight

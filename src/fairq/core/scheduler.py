@@ -179,23 +179,24 @@ class Scheduler:
     # Dispatching
     def _fill(self, out: list[AnyCommand]) -> None:
         """Choose first, charge afterwards, until no slot is free or nobody is backlogged."""
-        policy, settlement, slots, now = self.policy, self.settlement, self.slots, self.now
-        while slots.free and self.tenants.waiting:
+        policy, settlement, slots, tenants, now = self.policy, self.settlement, self.slots, self.tenants, self.now
+        jobs, estimate_of = self.jobs, self.estimator.estimate
+        while slots.free and tenants.waiting:
             decision = policy.select(now, ROOMY)
             if type(decision) is not Pick:
                 if decision.plan is not None:
                     policy.commit(decision, now)
                 return
-            entry = self.jobs[decision.job.id]
-            request = entry.request
-            flow = request.flow
+            request: Any = decision.job
+            entry, flow = jobs[request.id], request.flow
             entry.why = decision.why
-            entry.estimate = estimate = self.estimator.estimate(request)
-            entry.contended, entry.epoch = policy.contended(flow), settlement.epoch
+            entry.estimate = estimate = estimate_of(request)
+            entry.contended = policy.contended(flow)
+            entry.epoch = settlement.epoch
             policy.commit(decision, now)
             entry.charge = charge = settlement.charge(flow, estimate.cost)
             policy.charge(request, charge, now)
-            self.tenants.dispatched(flow, now)
+            tenants.dispatched(flow, now)
             entry.dispatched = now
             self._send(entry, slots.room, out)
 
@@ -221,6 +222,7 @@ class Scheduler:
         out.append(entry.sent(self.seq, self.now))
 
     def _release(self, entry: Entry) -> None:
+        """Its slot is free."""
         upstream = self.slots.release(entry.upstream)
         if upstream is not None:
             self.placement.finished(entry.request, upstream)
@@ -228,9 +230,9 @@ class Scheduler:
     # Ending
     def _lose_patience(self, out: list[AnyCommand]) -> None:
         """Whoever has waited for too long ends; a retrying one for what its upstream did."""
-        ends, now = self.patience, self.now
-        while ends and ends.heap[0][0] <= now:
-            entry = self.jobs[ends.heap[0][1]]
+        now = self.now
+        while (first := self.patience.first()) and first[0] <= now:
+            entry = self.jobs[first[1]]
             outcome = Outcome.EXPIRED if 0 < entry.request.expires <= now else Outcome.REFUSED_NO_UPSTREAM
             self.reject(entry, entry.failed if entry.state is RETRYING else outcome, out)
 

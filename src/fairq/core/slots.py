@@ -48,9 +48,9 @@ class Slots:
 
     def take(self, upstream: Upstream) -> None:
         """One of `room`."""
-        upstream.inflight += 1
         self.free -= 1
-        if upstream.inflight == upstream.slots:
+        upstream.inflight = inflight = upstream.inflight + 1
+        if inflight == upstream.slots:
             self.room.remove(upstream)
 
     def release(self, name: str) -> Upstream | None:
@@ -59,8 +59,12 @@ class Slots:
         if upstream is None:
             return None
         upstream.inflight = inflight = upstream.inflight - 1
-        if inflight < upstream.slots and upstream.healthy and not upstream.draining:
+        spare = upstream.slots - inflight
+        if spare > 0 and upstream.healthy and not upstream.draining:
             self.free += 1
-            if inflight == upstream.slots - 1:
-                insort(self.room, upstream, key=by_name)
+            if spare == 1:  # it was full
+                if self.room:
+                    insort(self.room, upstream, key=by_name)
+                else:
+                    self.room.append(upstream)
         return upstream

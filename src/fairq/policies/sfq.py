@@ -57,8 +57,11 @@ class SFQ(FlowPolicy):
         if not heap:
             return NOTHING_WAITS
         meter, flow = heap[0]
-        why = Why("least-meter", {"meter": self.tag(meter), "virtual_time": self.tag(self.virtual_time)})
-        return Pick(self.queues[flow][0], why)
+        tag = self.tag
+        return Pick(
+            self.queues[flow][0],
+            Why("least-meter", {"meter": tag(meter), "virtual_time": tag(self.virtual_time)}),
+        )
 
     def picked(self, flow: str) -> None:
         meter = self.meters[flow]
@@ -71,7 +74,8 @@ class SFQ(FlowPolicy):
     def charge(self, job: Job, amount: int, now: Time) -> None:
         flow = job.flow
         above, below = self.weights.get(flow, ONE)
-        self.meters[flow] = meter = self.meters[flow] + self.normalize(amount, above, below)
+        meters, normalize = self.meters, self.normalize
+        meters[flow] = meter = meters[flow] + normalize(amount, above, below)
         if meter > self.highest:
             self.highest = meter
         if flow in self.ranking:
