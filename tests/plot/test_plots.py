@@ -65,10 +65,12 @@ def test_a_gantt_shows_who_held_the_mutex_on_mars() -> None:
 
 
 def test_a_gantt_shows_the_inherited_priority_and_the_level() -> None:
-    drawn = figure(*run_of("cpu/pathfinder", "priority:protocol=none", "priority:protocol=inheritance"))
+    protocols = ("none", "inheritance", "immediate-ceiling")
+    drawn = figure(*run_of("cpu/pathfinder", *(f"priority:protocol={name}" for name in protocols)))
     ran_at = [[text.get_text() for text in axes.texts if text.get_text().isdigit()] for axes in drawn.axes[::2]]
     assert sorted(ran_at[0]) == ["1", "1", "1", "5", "9"]
     assert sorted(ran_at[1]) == ["1", "1", "5", "9", "9"]  # ASI/MET holds what bc_dist waits for
+    assert sorted(ran_at[2]) == ["1", "5", "9", "9"]  # from the moment that it locks
     levels = figure(*run_of("cpu/mlfq-learns", "mlfq:quantum=10")).axes[0].texts
     assert [text.get_text() for text in levels] == ["0", "1", "2", "0", "1", "2"]
 

@@ -18,13 +18,14 @@ from fairq.policies import POLICIES
 from fairq.sim.cpu.live import Live
 from fairq.sim.cpu.run import CpuRun
 from fairq.sim.cpu.scenario import CpuScenario
+from fairq.sim.trace import Step
 
 MOST_ROWS = 24
 MOST_SLICES = 100  # in a picture; what comes later is left out, and said to be
 MOST_MARKED = 2000  # ticks of a run whose levels or priorities are written down
-NUMBERS = {  # of the decision's reason, written on bars
-    "mlfq": ("level", "on bars: the level (0 is the top)"),
-    "priority": ("priority", "on bars: the priority it runs at"),
+NUMBERS = {  # written on bars
+    "mlfq": "on bars: the level (0 is the top)",
+    "priority": "on bars: the priority it runs at",
 }
 WAIT: dict[str, Any] = {"facecolor": PALE, "edgecolor": SOFT, "linewidth": 0.4}
 BLOCKED: dict[str, Any] = {"facecolor": "white", "edgecolor": ALARM, "linewidth": 0.6, "hatch": "xxxxx"}
@@ -174,25 +175,34 @@ def joined(spans: Sequence[Span]) -> list[Span]:
 
 def marks(axes: Axes, run: CpuRun, row: dict[str, int], until: int) -> dict[str, Any]:
     """MLFQ's level, or the priority at which a task runs: its own, aged or inherited."""
-    key, meaning = NUMBERS[run.policy]
     found: list[tuple[str, int, int, str]] = []  # task, start, end, number
-    before = 0
+    before, shown = 0, dict[str, int]()
     for step in run.trace().steps():
-        now, job = int(step.time), next(iter(step.what["ran"]), None)
-        task = str(job).rpartition("#")[0] if str(job) not in row else str(job)
-        if job is not None and step.why is not None and task in row and before < until:
-            number = str(step.why.values.get(key, "") + step.why.values.get("raised", 0))  # type: ignore[operator]
+        now, job = int(step.time), str(next(iter(step.what["ran"]), None))
+        task = job if job in row else job.rpartition("#")[0]
+        if step.why is not None and task in row and before < until:
+            number = str(ran_at(run.policy, step, shown.get(job, 0), job))
             if found and found[-1][0] == task and found[-1][2:] == (before, number):
                 before = found.pop()[1]
             found.append((task, before, min(now, until), number))
-        before = now
+        before, shown = now, step.show.get("priority", {})
     for task, start, end, number in found:
         if (end - start) / until > 0.014 + 0.008 * len(number):
             axes.text(
                 (start + end) / 2, row[task], number, ha="center", va="center", fontsize=7,
                 bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
             )  # fmt: skip
-    return {"number": Line2D([], [], linestyle="", label=meaning)}
+    return {"number": Line2D([], [], linestyle="", label=NUMBERS[run.policy])}
+
+
+def ran_at(policy: str, step: Step, shown: int, job: str) -> int:
+    """The level, or the priority: when it was chosen, or above that what a lock, taken later, gave it."""
+    assert step.why
+    told = step.why.values
+    if policy == "mlfq":
+        return int(told["level"])
+    chosen = int(told["priority"]) + int(told.get("raised", 0))
+    return max(chosen, shown, int(step.show.get("priority", {}).get(job, chosen)))
 
 
 def moments(axes: Axes, live: Live, y: float, until: int) -> dict[str, Any]:
