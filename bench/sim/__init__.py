@@ -8,7 +8,7 @@ Each side runs in a process of its own, and each peer in an environment of its o
 import argparse
 from importlib import import_module
 
-PARTS = ("link",)
+PARTS = ("link", "realtime", "eevdf", "mm1")
 
 
 def main(arguments: list[str]) -> None:
