@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from tests.cli.program import fairq
 
-from fairq.cli.advice import OF_LAYER, QUESTIONS, Advice, advise, settled
+from fairq.cli.advice import Advice, advise
 from fairq.cli.choose import ask, told
+from fairq.cli.questions import OF_LAYER, QUESTIONS, settled
 from fairq.core.policy import Need
 from fairq.policies import ALIASES, POLICIES
 from fairq.sim.catalogue import TRIES, Entry, entries, entry, provided

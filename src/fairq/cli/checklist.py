@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from fairq.cli.advice import QUESTIONS, Advice
+from fairq.cli.advice import Advice
+from fairq.cli.questions import QUESTIONS
 
 RETURNS = {
     "sfq": "joins at max(M, V): nothing is banked; credit=B allows a bounded burst on purpose",

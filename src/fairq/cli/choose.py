@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from fairq.cli.advice import OF_LAYER, QUESTIONS, Advice, Question, advise, settled
+from fairq.cli.advice import Advice, advise
 from fairq.cli.checklist import checklist
+from fairq.cli.questions import OF_LAYER, QUESTIONS, Question, settled
 from fairq.cli.sim_output import AsJson
 from fairq.core.errors import ConfigError
 from fairq.placements import BY_PREFIX
