@@ -13,9 +13,11 @@ from fairq.core.param import Param
 from fairq.core.policy import Need, Policy
 from fairq.lab.views import ParamView, Policies, PolicyView, Scenarios, ScenarioView
 from fairq.policies import POLICIES
-from fairq.sim.scenario import LAYERS, Scenario, load
+from fairq.sim.scenario import Scenario, load
 
 RULE = re.compile(r"^    ([a-z]+)  +\S")
+PLAYED = ("cpu", "router", "link", "cluster")
+"""Layers whose runs leave steps."""
 APART = frozenset({"title", "look_for", "source", "policies", "max_steps"})
 
 
@@ -26,7 +28,7 @@ def policies() -> Policies:
 
 @cache
 def scenarios() -> Scenarios:
-    files = sorted(gallery().glob("*/*.yaml"))
+    files = sorted(path for path in gallery().glob("*/*.yaml") if path.parent.name in PLAYED)
     return Scenarios([_scenario(path, load(path)) for path in files])
 
 
@@ -90,8 +92,7 @@ def _policy(policy: type[Policy]) -> PolicyView:
 
 def layers() -> dict[str, frozenset[Need]]:
     """layer -> what it provides to policies"""
-    runs = {layer: model.partition(":")[0].removesuffix("scenario") + "run" for layer, model in LAYERS.items()}
-    return {layer: import_module(module).PROVIDES for layer, module in runs.items()}
+    return {layer: import_module(f"fairq.sim.{layer}.run").PROVIDES for layer in PLAYED}
 
 
 def _param(param: Param) -> ParamView:

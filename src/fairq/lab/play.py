@@ -4,9 +4,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from fairq.core.errors import ConfigError, FairqError
+from fairq.core.errors import ConfigError, FairqError, UnknownName
 from fairq.lab.arrivals import together
-from fairq.lab.catalogue import as_yaml, plain
+from fairq.lab.catalogue import PLAYED, as_yaml, plain
 from fairq.lab.fluid import floods
 from fairq.lab.router import router_steps
 from fairq.lab.views import Answer, Order, RunView
@@ -54,8 +54,8 @@ def scenario_of(order: Order) -> Scenario:
         raise ConfigError("layer", order.layer, f"the scenario's is {given['layer']!r}")
     if "layer" not in given:
         raise InvalidScenario(["scenario: layer: missing"])
-    if given["layer"] == "engine" and given.get("trace") is not None:
-        raise ConfigError("trace", given["trace"], "the lab reads no files of the server; `fairq sim engine` does")
+    if given["layer"] not in PLAYED:
+        raise UnknownName("layer", str(given["layer"]), PLAYED)
     if order.policies is not None:
         given.pop("policy", None)
         given["policies"] = list(order.policies)

@@ -2,7 +2,6 @@ type V = Record<string, string>;
 
 export const dashEn = {
   dashTitle: "Live",
-  dashConnected: "Connected",
   dashLost: (v: V) => `No data plane: ${v.why}. This is how it was last.`,
   dashNoPool: "Nothing has been served yet. Send a request to the gateway.",
   dashHeld: (v: V) => `Every promise has held for ${v.n} decisions`,
@@ -42,7 +41,6 @@ export const dashEn = {
   dashRequests: "Requests",
   dashUpstreams: "Upstreams",
   dashUpstream: "Upstream",
-  dashSlots: "Slots",
   dashHealthy: "up",
   dashDown: "down",
   dashDraining: "draining",

@@ -4,7 +4,6 @@ type Texts<T> = { [K in keyof T]: T[K] extends string ? string : T[K] };
 
 export const dashJa: Texts<typeof dashEn> = {
   dashTitle: "稼働状況",
-  dashConnected: "接続中",
   dashLost: (v: V) => `ゲートウェイ本体に接続できません:${v.why}。最後に分かっていた状態を表示しています。`,
   dashNoPool: "まだ何も処理していません。ゲートウェイへリクエストを送ってください。",
   dashHeld: (v: V) => `${v.n} 回の選択すべてで約束を守っています`,
@@ -44,7 +43,6 @@ export const dashJa: Texts<typeof dashEn> = {
   dashRequests: "件数",
   dashUpstreams: "サーバー",
   dashUpstream: "サーバー",
-  dashSlots: "スロット",
   dashHealthy: "正常",
   dashDown: "停止",
   dashDraining: "切り離し中",

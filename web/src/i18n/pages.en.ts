@@ -43,7 +43,6 @@ export const pagesEn = {
   // Gallery
   galleryTitle: "Scenarios",
   galleryLead: "Each shows one thing. Open it, press play, change it.",
-  galleryOpen: "Open",
 
   // Chooser
   chooseTitle: "Which one?",

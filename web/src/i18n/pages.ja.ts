@@ -43,7 +43,6 @@ export const pagesJa: Texts<typeof pagesEn> = {
 
   galleryTitle: "シナリオ",
   galleryLead: "1 つにつき 1 つのことを示します。開いて再生し、変えてみてください。",
-  galleryOpen: "開く",
 
   chooseTitle: "どれを選ぶか",
   chooseLead: "目的と、決定できる層から逆算します。選択規則は最後に決まります。",
