@@ -123,7 +123,7 @@ class Counting(FlowPolicy):
         change = self.change_of_speed(name)
         best = (before if change is None else min(before, change)) - clock
         reached = level + best * (speed + bend * best)
-        found, stack = change is not None and change < before, [1, 2]
+        found, stack = change is not None and change < before, [0]
         while stack:
             at = stack.pop()
             if at >= len(heap) or heap[at][0] > reached:
@@ -185,18 +185,27 @@ class Counting(FlowPolicy):
 
     def _move(self, counter: Counter, job: Job, had: int, has: int) -> None:
         """A job begins to move a settled counter, with `has` tokens of which `had` were charged."""
-        assert isinstance(job, Generation)
-        h = self.h
-        counter.value += counter.unit * h.tokens(job.prompt, had, has)
-        counter.speed += h.output + h.cross * job.prompt + 2 * h.square * has
-        counter.bend += h.square
+        counter.value += counter.unit * self.price(job, had, has)
+        speed, bend = self.pace(job, has)
+        counter.speed += speed
+        counter.bend += bend
 
     def _hold(self, counter: Counter, job: Job, has: int) -> None:
         """It moves it no longer."""
+        speed, bend = self.pace(job, has)
+        counter.speed -= speed
+        counter.bend -= bend
+
+    def price(self, job: Job, start: int, end: int) -> int:
+        """What its output tokens from `start` to `end` cost."""
+        assert isinstance(job, Generation)
+        return self.h.tokens(job.prompt, start, end)
+
+    def pace(self, job: Job, has: int) -> tuple[int, int]:
+        """Speed and bend of a counter for a job with `has` tokens: its next n cost n * (speed + bend * n)."""
         assert isinstance(job, Generation)
         h = self.h
-        counter.speed -= h.output + h.cross * job.prompt + 2 * h.square * has
-        counter.bend -= h.square
+        return h.output + h.cross * job.prompt + 2 * h.square * has, h.square
 
     def ended(self, job: Job, tokens: int) -> None:
         """A request has left with so many output tokens."""

@@ -8,6 +8,7 @@ from fairq.policies.drf import DRF
 from fairq.policies.drr import DRR
 from fairq.policies.edf import EDF
 from fairq.policies.eevdf import EEVDF
+from fairq.policies.equinox import Equinox
 from fairq.policies.fcfs import FCFS
 from fairq.policies.gps import GPS
 from fairq.policies.hierarchical import Hierarchical
@@ -39,7 +40,7 @@ for _policy in (
     *(RequestRR, Shortest, SFQ),
     *(GPS, WFQ, WF2Q, SCFQ, VirtualClock, DRR, Hierarchical),
     DRF,
-    *(VTC, VTCPredict, LCF, RPM, LPM, DLPM),
+    *(VTC, VTCPredict, LCF, RPM, LPM, DLPM, Equinox),
 ):
     if _policy.name in POLICIES:
         raise ValueError(f"two policies are called {_policy.name}")

@@ -107,26 +107,21 @@ class VTCPredict(VTC):
         super().charge(job, amount, now)
         assert isinstance(job, Generation)
         self.promised[job.id] = promised = self.predict(job)
-        self.add(job.flow, self.h.tokens(job.prompt, 0, promised))
+        self.add(job.flow, self.price(job, 0, promised))
 
     def started(self, job: Job, now: Time, given: int = 0) -> None:
-        assert isinstance(job, Generation)
-        clock, h, promised = self.clock(), self.h, self.promised[job.id]
+        clock, promised = self.clock(), self.promised[job.id]
         had = self.kept.pop(job.id, 0)
         has = had + given
         counter = self.counters[job.flow]
         counter.settle(clock)
         if has > promised:
-            counter.value += counter.unit * h.tokens(job.prompt, max(had, promised), has)
+            counter.value += counter.unit * self.price(job, max(had, promised), has)
         self.began[job.id] = began = clock - has
-        from_ = max(promised, has)
-        heappush(
-            counter.later,
-            (began + from_, job.id, h.output + h.cross * job.prompt + 2 * h.square * from_, h.square),
-        )
+        unpaid = max(promised, has)
+        heappush(counter.later, (began + unpaid, job.id, *self.pace(job, unpaid)))
 
     def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
-        assert isinstance(job, Generation)
         clock, counter, promised = self.clock(), self.counters[job.flow], self.promised[job.id]
         counter.settle(clock)
         waits = [one for one in counter.later if one[1] == job.id]
@@ -145,7 +140,7 @@ class VTCPredict(VTC):
                 self.kept[job.id] = has
         if reason is not Stop.PREEMPTED:
             if has < promised:
-                self.add(job.flow, -self.h.tokens(job.prompt, has, promised))
+                self.add(job.flow, -self.price(job, has, promised))
             if job.id in self.promised:
                 self.ended(job, has)
 
