@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,17 +27,20 @@ def chromium() -> str:
 
 
 @contextmanager
-def fairq(*command: str, waits_for: str) -> Iterator[str]:
-    """Runs `fairq COMMAND`; the text that `waits_for`, a pattern with one group, finds in what it prints."""
+def fairq(*command: str, tells: Sequence[str]) -> Iterator[list[str]]:
+    """Runs `fairq COMMAND`; what it tells in its greeting, by patterns with one group each."""
     program = "import sys; from fairq.cli import main; sys.argv[0] = 'fairq'; main()"
     process = subprocess.Popen([sys.executable, "-c", program, *command], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout
+        greeting = ""
         for line in process.stdout:
-            if found := re.search(waits_for, line):
-                yield found[1]
+            greeting += line
+            found = [re.search(pattern, greeting) for pattern in tells]
+            if all(found):
+                yield [match[1] for match in found if match]
                 return
-        pytest.fail(f"fairq {' '.join(command)} ended")
+        pytest.fail(f"fairq {' '.join(command)} ended: {greeting}")
     finally:
         process.terminate()
         process.wait(20)

@@ -16,7 +16,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def lab(browser: Browser) -> Iterator[str]:
-    with fairq("lab", "--port", "0", waits_for=r"(http://\S+)/lab") as origin:
+    with fairq("lab", "--port", "0", tells=[r"(http://\S+)/lab"]) as [origin]:
         yield origin
 
 

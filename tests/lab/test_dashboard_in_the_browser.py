@@ -1,0 +1,127 @@
+"""The dashboard before a gateway under load: two tenants, one of which wants far more than the other."""
+
+import asyncio
+import json
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, expect
+from tests.lab.browser import fairq, quiet_page
+
+TOKEN = "a-token-for-the-dashboard"
+ROOT = Path(__file__).parents[2]
+
+
+class Load:
+    """Clients that ask again and again: so many at once for each tenant."""
+
+    def __init__(self, url: str, clients: dict[str, int]) -> None:
+        self.url, self.clients = url, clients
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=lambda: asyncio.run(self._all()))
+        self.thread.start()
+
+    async def _all(self) -> None:
+        async with httpx.AsyncClient(timeout=60, limits=httpx.Limits(max_connections=100)) as client:
+            await asyncio.gather(*(self._one(client, name) for name, n in self.clients.items() for _ in range(n)))
+
+    async def _one(self, client: httpx.AsyncClient, tenant: str) -> None:
+        body = {"model": "simulated", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 24}
+        while not self.over.is_set():
+            await client.post(f"{self.url}/chat/completions", json=body, headers={"x-fairq-tenant": tenant})
+
+    def stop(self) -> None:
+        self.over.set()
+        self.thread.join(60)
+
+
+@pytest.fixture(scope="module")
+def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("gateway")
+    config = folder / "fairq.yaml"
+    config.write_text(
+        "identity: {trusted_tenant_headers_from: ['127.0.0.0/8'], max_auto_tenants: 10}\n"
+        f"listen: {{port: 0}}\nconsole: {{port: 0, admin_token: {TOKEN}}}\nledger: {{dir: {folder / 'ledger'}}}\n"
+    )
+    with fairq("serve", "-q", "-c", str(config), tells=[r"(http://\S+/v1)", r"console: (http://\S+)"]) as [api, origin]:
+        load = Load(api, {"crowd": 40, "few": 20})
+        try:
+            yield origin
+        finally:
+            load.stop()
+
+
+def percent(text: str) -> float:
+    return float(text.rstrip("%"))
+
+
+def test_an_operator_sees_shares_bounds_and_reasons_and_changes_a_weight(browser: Browser, console: str) -> None:
+    with quiet_page(browser, console) as page:
+        page.goto("/?lang=en")
+        expect(page.locator(".held")).to_contain_text("Every promise has held", timeout=20_000)
+        crowd, few = (page.locator(f'tr[data-tenant="{name}"]') for name in ("crowd", "few"))
+        expect(few).to_be_visible(timeout=20_000)
+        # Forty clients against twenty: served by count it would be two to one, by equal weights it is half each.
+        expect(crowd.locator(".share-box + output")).to_have_text(
+            re.compile(r"^(4[5-9]|5[0-5])(\.\d)?%$"), timeout=60_000
+        )
+        assert percent(crowd.locator("td").nth(2).inner_text()) == 50
+        expect(page.locator('[data-lead="crowd"]')).to_be_visible()
+        expect(page.locator(".lag .bound").first).to_be_visible()
+        expect(page.locator(".lag .quiet")).to_contain_text("between V and V + q")
+        expect(page.locator(".decisions .deciding").first).to_be_visible()
+        assert page.locator(".plot canvas").count() == 2
+
+        page.locator(".decisions tbody button").first.click()
+        expect(page.locator(".explained li").first).to_contain_text("came at")
+
+        page.get_by_label("Admin token").fill(TOKEN)
+        page.get_by_label("Weight of few").fill("3")
+        few.get_by_role("button", name="Change").click()
+        expect(page.locator("dialog")).to_contain_text("Give few the weight 3?")
+        page.get_by_role("button", name="Yes").click()
+        expect(page.get_by_text("Done, and written to the ledger.")).to_be_visible()
+        expect(few.locator("td").nth(2)).to_have_text("75%", timeout=10_000)
+
+
+def test_the_last_seconds_open_in_the_lab(browser: Browser, console: str) -> None:
+    with quiet_page(browser, console) as page:
+        page.goto("/?lang=ja")
+        expect(page.locator(".decisions .deciding").first).to_be_visible(timeout=30_000)
+        page.get_by_role("button", name="直近 30 秒をラボで開く").click()
+        expect(page.locator('article.run[data-policy="sfq"]')).to_be_visible(timeout=20_000)
+        assert "crowd" in page.locator("article.run").first.inner_text()
+
+
+def test_axe_finds_nothing_on_the_dashboard(browser: Browser, console: str, axe: str) -> None:
+    with quiet_page(browser, console, bypass_csp=True) as page:
+        page.goto("/?lang=ja")
+        expect(page.locator(".decisions .deciding").first).to_be_visible(timeout=30_000)
+        page.evaluate(axe)
+        found = page.evaluate(
+            "axe.run().then(({ violations }) => violations.map((v) => `${v.id}: ${v.nodes[0].html}`))"
+        )
+        assert found == []
+
+
+def test_without_scripts_there_are_tables(browser: Browser, console: str) -> None:
+    with quiet_page(browser, console, java_script_enabled=False) as page:
+        page.goto("/")
+        expect(page.locator("caption").first).to_have_text("Tenants")
+
+
+def test_grafanas_dashboard_asks_for_what_is_measured() -> None:
+    exported = set(re.findall(r'"(fairq_[a-z_]+)"', (ROOT / "src/fairq/console/metrics.py").read_text()))
+    dashboard = json.loads((ROOT / "docs/grafana.json").read_text())
+    asked = {
+        re.sub(r"_(total|bucket)$", "", name)
+        for panel in dashboard["panels"]
+        for target in panel.get("targets", ())
+        for name in re.findall(r"fairq_[a-z_]+", target["expr"])
+    }
+    assert asked
+    assert asked <= exported
