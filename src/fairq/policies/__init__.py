@@ -2,6 +2,7 @@
 
 from fairq.core.errors import ConfigError, UnknownName
 from fairq.core.policy import Need, Policy
+from fairq.policies.attained_service import AttainedService
 from fairq.policies.cfs import CFS
 from fairq.policies.dlpm import DLPM
 from fairq.policies.drf import DRF
@@ -16,8 +17,10 @@ from fairq.policies.lcf import LCF
 from fairq.policies.lottery import Lottery
 from fairq.policies.lpm import LPM
 from fairq.policies.mlfq import MLFQ
+from fairq.policies.prefill_drr import PrefillDRR
 from fairq.policies.priority import Priority
 from fairq.policies.request_rr import RequestRR
+from fairq.policies.request_stride import RequestStride
 from fairq.policies.rm import RM
 from fairq.policies.rpm import RPM
 from fairq.policies.rr import RR
@@ -32,6 +35,7 @@ from fairq.policies.vtc import VTC
 from fairq.policies.vtc_predict import VTCPredict
 from fairq.policies.wf2q import WF2Q
 from fairq.policies.wfq import WFQ
+from fairq.policies.windowed import Windowed
 
 POLICIES: dict[str, type[Policy]] = {}
 for _policy in (
@@ -41,6 +45,7 @@ for _policy in (
     *(GPS, WFQ, WF2Q, SCFQ, VirtualClock, DRR, Hierarchical),
     DRF,
     *(VTC, VTCPredict, LCF, RPM, LPM, DLPM, Equinox),
+    *(AttainedService, Windowed, RequestStride, PrefillDRR),
 ):
     if _policy.name in POLICIES:
         raise ValueError(f"two policies are called {_policy.name}")

@@ -1,0 +1,24 @@
+"""Deficit round robin over prompts alone: a baseline for routers that know only what they are sent.
+
+The rule is DRR's with the prompt's tokens as the size of a request.
+
+Unit of fairness: normalized input tokens. Clients whose answers are long get as much more as their answers are longer.
+"""
+
+from fairq.core.job import Generation, Job
+from fairq.core.policy import Layer, Need
+from fairq.policies.drr import DRR
+
+
+def prompt_of(job: Job) -> int:
+    assert isinstance(job, Generation)
+    return job.prompt
+
+
+class PrefillDRR(DRR):
+    name = "prefill-drr"
+    needs = frozenset({Need.TOKENS})
+
+    def bind(self, layer: Layer) -> None:
+        super().bind(layer)
+        self.cost = prompt_of
