@@ -9,14 +9,19 @@ from typing import Any
 import msgspec
 
 from fairq.core.job import Flow
-from fairq.core.policy import Layer
+from fairq.core.placement import Placement
+from fairq.core.policy import Layer, Policy
 from fairq.placements import make as make_placement
+from fairq.placements.d2lpm import D2LPM
 from fairq.policies import make
+from fairq.policies.dlpm import DLPM
 from fairq.sim.collector import collector_paused
 from fairq.sim.draw import draws
+from fairq.sim.engine.bounds import Bound
 from fairq.sim.engine.closed import without
 from fairq.sim.engine.run import EngineRun, bind
 from fairq.sim.engine.scenario import SECOND
+from fairq.sim.fleet.bounds import d2lpm_bound
 from fairq.sim.fleet.fleet import Fleet, Member
 from fairq.sim.fleet.prediction import Prediction
 from fairq.sim.fleet.scenario import ROUTER, FleetScenario
@@ -54,7 +59,7 @@ class FleetRun(EngineRun):
             self.fleet = Fleet(members, router, placement, scenario.slots, prediction)
             self.fleet.run(without(self.calls, followers), followers)
         self.engine = members[0]
-        self.bounds = []
+        self.bounds = self._bounds(made, placement)
         self.counters = {}
 
     @property
@@ -63,6 +68,14 @@ class FleetRun(EngineRun):
         times = [(call.first, call.finish, call.produced, call.reason) for call in self.calls]
         told = (times, [(one.iterations, one.clock) for one in self.fleet.members])
         return hashlib.blake2b(msgspec.json.encode(told), digest_size=16).hexdigest()
+
+    def _bounds(self, policy: Policy, placement: Placement) -> list[Bound]:
+        """Of D²LPM: its placement, DLPM in every engine, a router that holds nobody back."""
+        scenario = self.scenario
+        if not isinstance(placement, D2LPM) or not isinstance(policy, DLPM) or scenario.slots or not placement.quantum:
+            return []
+        quantum, preempted = max(placement.quantum, policy.quantum), self._total("preemptions")
+        return [d2lpm_bound(self.calls, scenario.engines, scenario.limits().pool_tokens, quantum, preempted)]
 
     def measured(self) -> dict[str, Any]:
         return super().measured() | {name: self._total(name) for name in ("iterations", "preemptions")}

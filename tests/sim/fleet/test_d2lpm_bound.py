@@ -1,0 +1,115 @@
+"""D²LPM's theorem over runs in which a client with locality floods the engines, and what happens without quotas."""
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from fairq.core.job import Generation
+from fairq.sim.engine.call import Call
+from fairq.sim.fleet.bounds import widest_gap
+from fairq.sim.fleet.run import FleetRun
+from fairq.sim.scenario import build
+from fairq.traces import Request
+from fairq.traces.write import write
+
+ENGINE = {
+    "preset": "rtx4090-llama3.1-8b",
+    "pool_tokens": 8_000,
+    "prefix_cache": True,
+    "reserve": "limit",  # nobody is preempted, as the theorem asks
+    "router": "fcfs",
+    "engines": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def flood(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """`document` asks 24 times per second about one text of 2,000 tokens, `chat` four times something new."""
+    beginning = tuple(range(125))
+    requests = [
+        Request(
+            arrival=i / 24,
+            client="document",
+            input_tokens=2_032,
+            output_tokens=150,
+            blocks=(*beginning, 10**6 + 2 * i, 10**6 + 2 * i + 1),
+        )
+        for i in range(480)
+    ]
+    requests += [
+        Request(
+            arrival=i / 4,
+            client="chat",
+            input_tokens=320,
+            output_tokens=150,
+            blocks=tuple(2 * 10**6 + 20 * i + n for n in range(20)),
+        )
+        for i in range(80)
+    ]
+    path = tmp_path_factory.mktemp("flood") / "flood.jsonl"
+    write(path, sorted(requests, key=lambda one: one.arrival), 16)
+    return str(path)
+
+
+@cache
+def run(trace: str, policy: str, placement: str, **given: Any) -> FleetRun:
+    found = build(ENGINE | {"layer": "fleet", "trace": trace, "placement": placement, "policies": [policy]} | given)
+    made = found.run(policy)
+    assert isinstance(made, FleetRun)
+    return made
+
+
+@pytest.mark.parametrize("quantum", [200, 2_000])
+def test_the_theorem_holds_whatever_the_quantum(flood: str, quantum: int) -> None:
+    (bound,) = run(flood, f"dlpm:quantum={quantum}", f"d2lpm:quantum={quantum}").bounds
+    assert bound.holds
+    assert bound.worst is not None
+    assert bound.limit == 2 * 2 * (2_032 + 2 * 8_000 + quantum)
+    assert bound.worst > 100  # they did compete
+
+
+def test_without_quotas_locality_starves_the_one_that_has_none(flood: str) -> None:
+    fair = run(flood, "dlpm:quantum=2000", "d2lpm:quantum=2000")
+    greedy = run(flood, "lpm", "prefix-affinity")
+    limit = fair.bounds[0].limit or 0
+    assert (widest_gap(greedy.calls) or 0) > limit
+    assert (widest_gap(fair.calls) or 0) < limit
+    waits = {name: found.clients()["chat"]["ttft"]["p99"] for name, found in (("fair", fair), ("greedy", greedy))}
+    assert waits["greedy"] > 2 * waits["fair"]
+
+
+def test_an_endless_quantum_pins_an_engine(flood: str) -> None:
+    """Theorem A.5: all of the document's requests go where its text is, however long the queue there."""
+    pinned = run(flood, "dlpm:quantum=2000", "d2lpm:quantum=0")
+    assert sorted(pinned.fleet.sent.values()) == [80, 480]
+    shared = run(flood, "dlpm:quantum=2000", "d2lpm:quantum=2000")
+    assert min(shared.fleet.sent.values()) > 250
+    assert pinned.clients()["document"]["ttft"]["mean"] > 1.3 * shared.clients()["document"]["ttft"]["mean"]
+
+
+def test_the_bound_is_not_claimed_where_it_is_not_promised(flood: str) -> None:
+    assert run(flood, "dlpm:quantum=2000", "d2lpm:quantum=0").bounds == []
+    assert run(flood, "vtc", "d2lpm").bounds == []
+    assert run(flood, "dlpm", "d2lpm", slots=8).bounds == []
+    (bound,) = run(flood, "dlpm", "d2lpm", reserve="prompt").bounds
+    assert bound.holds is None or bound.unless == ""
+
+
+def call(client: str, times: tuple[int, int, int, int], prompt: int, output: int) -> Call:
+    arrival, admitted, first, finish = times
+    made = Call(
+        Generation(id=client, flow=client, arrival=arrival, prompt=prompt, size=output, limit=output), cancel_at=None
+    )
+    made.admitted, made.first, made.finish, made.produced = admitted, first, finish, output
+    return made
+
+
+def test_a_gap_is_counted_only_while_both_wait() -> None:
+    """a waits 0-100, b 50-100; a's answer of 11 tokens takes from 20 to 120, 0.2 per unit of time."""
+    waiting = call("a", (0, 100, 110, 110), 5, 1)
+    served = call("a", (0, 10, 20, 120), 7, 11)
+    other = call("b", (50, 100, 130, 130), 9, 1)
+    # Both wait in 50-100: 50 * 0.2 = 10; then, at 100, the prompts of 5 and 9 are charged while they still wait.
+    assert widest_gap([waiting, served, other]) == pytest.approx(10 + 5)
+    assert widest_gap([served]) == 0
