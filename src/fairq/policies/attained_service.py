@@ -1,4 +1,4 @@
-"""Least attained service, as llm-d's program-aware fairness ships it: a baseline.
+"""Least attained service (llm-d, program-aware fairness): a baseline, as its router ships it.
 
     select   argmax over clients with queued requests of
                  0.8 * (1 - a_i / max a) + 0.2 * (wait of i's first request / longest such wait), then the smaller id

@@ -1,4 +1,4 @@
-"""Deficit round robin over prompts alone: a baseline for routers that know only what they are sent.
+"""Deficit round robin over prompts (after Shreedhar, Varghese, SIGCOMM 1995): a baseline that ignores answers.
 
 The rule is DRR's with the prompt's tokens as the size of a request.
 

@@ -1,4 +1,4 @@
-"""Stride over requests, one stride per request whatever it costs: a baseline.
+"""Stride over requests (after Waldspurger, Weihl, MIT/LCS/TM-528, 1995): one stride each, a baseline.
 
     select   argmin over clients with queued requests of (pass_i, id)
     charge   pass_i += 1 / w_i                          for a request

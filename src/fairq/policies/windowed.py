@@ -1,4 +1,4 @@
-"""Least service in a window, as kthena's router ships it: a baseline.
+"""Least service in a window (kthena, fairness scheduling): a baseline, as its router ships it.
 
     arrive   the request's rank is what its client was served in the last `window` seconds, as of now; it stays so
     select   argmin of (rank, arrival)
