@@ -83,6 +83,9 @@ def engine(
     mode: Annotated[
         str | None, typer.Option("--engine", metavar="jump|step", help="From event to event, or by iterations.")
     ] = None,
+    isolation: Annotated[
+        bool | None, typer.Option("--isolation", help="Run every client alone too: how much longer it takes among all.")
+    ] = None,
     seed: Seed = None,
     sweep: Sweep = None,
     results: Results = None,
@@ -119,6 +122,7 @@ def engine(
         "head": head,
         "prefix_cache": prefix_cache,
         "engine": mode,
+        "isolation": isolation,
         "seed": seed,
     }
     scenario = assemble(EngineScenario, file, parts, policy or [], options, FORM)
@@ -175,6 +179,10 @@ def _print_tables(runs: Sequence[EngineRun]) -> None:
             table.add_row("", f"... {len(told) - SHOWN} more", "", "", "", "", "")
     console.print(table)
     console.print(whole)
+    for run in (one for one in runs if one.scenario.isolation):
+        worst = sorted(run.isolation.items(), key=lambda one: -(one[1] or 0))[:SHOWN]
+        listed = ", ".join(f"{name} {value:.3g}" for name, value in worst if value is not None)
+        console.print(f"{run.label}: response among all / alone: {listed}", markup=False, soft_wrap=True)
 
 
 def _of(nanoseconds: int) -> str:

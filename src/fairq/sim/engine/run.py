@@ -13,7 +13,7 @@ from fairq.core.number import to_json
 from fairq.core.policy import Layer, Need, Policy
 from fairq.measure.fairness import Interval
 from fairq.measure.latency import Summary, summary
-from fairq.measure.service import Difference, ServiceOverTime, grid_for
+from fairq.measure.service import Difference, ServiceOverTime, grid_for, slowdown
 from fairq.policies import make
 from fairq.sim.collector import collector_paused
 from fairq.sim.draw import draws
@@ -139,6 +139,19 @@ class EngineRun(Run):
             return None
         return sum(call.cached for call in self.calls) / prompts
 
+    @cached_property
+    def isolation(self) -> dict[str, float | None]:
+        """Of each client: its mean response here, over the same with the engine for itself. 1 is perfect isolation."""
+        alone: dict[str, dict[str, Any] | None] = {}
+        for client in self.clients():
+            own = self.scenario.model_copy(update={"only": client, "isolation": False})
+            alone[client] = type(self)(own, self.spec).clients()[client]["response"]
+        shared = {client: told["response"] for client, told in self.clients().items()}
+        return slowdown(
+            {client: told["mean"] for client, told in shared.items() if told},
+            {client: told["mean"] for client, told in alone.items() if told},
+        )
+
     def clients(self) -> dict[str, dict[str, Any]]:
         by_client: dict[str, list[Call]] = {flow: [] for flow in sorted(self._weights)}
         for call in self.calls:
@@ -158,6 +171,8 @@ class EngineRun(Run):
         }
         for name in ("max", "mean", "variance"):
             row[f"service difference {name}"] = difference and getattr(difference, name)
+        if self.scenario.isolation:
+            row["isolation worst"] = max((one for one in self.isolation.values() if one is not None), default=None)
         counts = {"iterations": self.engine.iterations, "preemptions": self.engine.preemptions}
         return row | counts | {"cache hit ratio": self.cache_hit_ratio}
 
@@ -176,6 +191,7 @@ class EngineRun(Run):
             "preemptions": self.engine.preemptions,
             "cache_hit_ratio": self.cache_hit_ratio,
             "bounds": msgspec.to_builtins(self.bounds),
+            "isolation": self.isolation if self.scenario.isolation else None,
             "counters": self.counters,
             "digest": self.digest,
         }

@@ -103,6 +103,8 @@ class EngineScenario(Scenario):
     trace       a file of recorded requests, beside `requests` or instead of them
     workload    a synthetic workload, drawn with the scenario's seed, likewise: NAME or NAME:key=value,key=value
     tenants_by  who a recorded request is charged to: trace, one, hash:K, prefix:K
+    only        this client's requests alone
+    isolation   run every client alone as well, and say how much longer its requests take among all
     first       only so many recorded requests
     speed       the trace's time runs so many times faster
     prefix_tokens  with prefix_cache: the tokens of a block of a prefix, where the trace does not say
@@ -131,6 +133,8 @@ class EngineScenario(Scenario):
     trace: Path | None = None
     workload: str | None = None
     tenants_by: str | None = None
+    only: Name | None = None
+    isolation: bool = False
     first: Positive | None = None
     speed: Ratio = Field(default=1, validate_default=True)
 
@@ -185,7 +189,7 @@ class EngineScenario(Scenario):
         when another one has left. Raises FairqError.
         """
         recorded = list(self._recorded())
-        wishes = [*self._listed(), *recorded]
+        wishes = [one for one in (*self._listed(), *recorded) if self.only in (None, one.client)]
         wishes.sort(key=lambda one: one.arrival)
         calls = [_call(seq, wish) for seq, wish in enumerate(wishes)]
         if not any(wish.after is not None for wish in recorded):
@@ -194,7 +198,7 @@ class EngineScenario(Scenario):
         followers = [
             Follower(made[id(wish)], made[id(recorded[wish.after])], wish.think)
             for wish in recorded
-            if wish.after is not None
+            if wish.after is not None and id(wish) in made and id(recorded[wish.after]) in made
         ]
         return calls, followers
 
