@@ -97,7 +97,7 @@ def test_a_sweep_of_policies_and_scenario() -> None:
 @pytest.mark.parametrize(
     ("scenario", "policies", "complaint"),
     [
-        ({"tasks": []}, (), "layer = None: missing"),
+        ({"tasks": []}, (), "layer: missing"),
         (LAB, ("sfj",), "did you mean sjf"),
         (build(LAB), ("rr:quantum=0",), "must be at least 1"),
         ("nowhere.yaml", (), "nowhere.yaml: No such file"),

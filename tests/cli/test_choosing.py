@@ -134,8 +134,8 @@ def test_a_reply_that_means_nothing_is_asked_again(capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ("", "--layer = None: missing; one of cpu, link, cluster, router, engine"),
-        ("--layer cpu", "--objective = None: missing; one of completion, response, deadlines, share, slo"),
+        ("", "--layer: missing; one of cpu, link, cluster, router, engine"),
+        ("--layer cpu", "--objective: missing; one of completion, response, deadlines, share, slo"),
         ("--layer rooter --objective share", "--layer = 'rooter': unknown; did you mean router?"),
         ("--layer cpu --objective share --sizes guessed", "--sizes = 'guessed': unknown"),
     ],

@@ -68,8 +68,8 @@ class Options:
         if self.upstreams:
             config = Config.quick(self.upstreams, self.max_inflight or 1)
             if not self.max_inflight:
-                given = "missing" if self.max_inflight is None else self.max_inflight
-                raise ConfigError("--max-inflight", given, "must say how many requests each --upstream runs at once")
+                rule = "must say how many requests each --upstream runs at once"
+                raise ConfigError("--max-inflight", self.max_inflight, rule)
         else:
             config = load(self.config) if self.config is not None else Config()
         return self.over(config)

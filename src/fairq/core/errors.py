@@ -10,10 +10,10 @@ class FairqError(Exception):
 
 
 class ConfigError(FairqError):
-    """A value that a user gave breaks a rule. One line: key, value, rule."""
+    """A value that a user gave breaks a rule. One line: key, value (None: there is none to show), rule."""
 
     def __init__(self, key: str, value: object, rule: str) -> None:
-        super().__init__(f"{key} = {value!r}: {rule}")
+        super().__init__(f"{key}{'' if value is None else f' = {value!r}'}: {rule}")
         self.key, self.value, self.rule = key, value, rule
 
 
