@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from fairq.core.errors import ConfigError
+from fairq.core.job import Generation
 from fairq.engines.batching import Engine, Sequence
-from fairq.engines.model import PRESETS, EngineModel, StepModel
+from fairq.engines.model import PRESETS, EngineModel
+from fairq.policies import make
+from fairq.sim.engine.call import Call
+from fairq.sim.engine.cost import Cost, Limits
+from fairq.sim.engine.run import bind
+from fairq.sim.engine.stepping import Stepping
 
-UNIT = StepModel(a=1000, b=100, c=10, d=1)
+UNIT = Cost(a=1000, b=100, c=10, d=1)
 
 
 def model(**limits: int) -> EngineModel:
@@ -63,8 +71,8 @@ def test_two_sequences_share_a_step_and_decode_comes_before_prefill() -> None:
 def test_the_calibrated_preset_decodes_as_published() -> None:
     step = PRESETS["a10g-llama2-7b"].step
     # 28 ms + 0.2 ms per sequence + 1.2 us per context token; 0.22 ms per prompt token
-    assert step.duration(prefill=0, decoding=20, context=5_000) == 28_000_000 + 4_000_000 + 6_000_000
-    assert step.duration(prefill=100, decoding=0, context=0) == 28_000_000 + 22_000_000
+    assert step.duration(0, 20, 5_000) == 28_000_000 + 4_000_000 + 6_000_000
+    assert step.duration(100, 0, 0) == 28_000_000 + 22_000_000
 
 
 def test_a_cached_prefix_is_not_prefilled_again() -> None:
@@ -209,3 +217,37 @@ class Machine(RuleBasedStateMachine):
 
 Machine.TestCase.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
 TestBatching = Machine.TestCase
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 40_000), st.integers(1, 30), st.integers(1, 30)), min_size=1, max_size=25),
+    st.sampled_from([4, 5, 8, 32]),
+)
+def test_it_keeps_the_time_of_the_simulator(requests: list[tuple[int, int, int]], step_tokens: int) -> None:
+    """The engine layer's stepping engine, first come first served with room for whole answers: the same moments."""
+    requests.sort()
+    limits = {"max_sequences": 4, "pool_tokens": 160, "block_tokens": 16, "step_tokens": step_tokens}
+    engine, now, coming = Engine(model(**limits)), 0, list(enumerate(requests))
+    sequences: dict[Sequence, int] = {}
+    finished: dict[int, int] = {}
+    while coming or engine.running or engine.waiting:
+        while coming and coming[0][1][0] <= now:
+            number, (_, prompt, output) = coming.pop(0)
+            sequences[one := Sequence(prompt, output)] = number
+            engine.arrive(one)
+        took = engine.begin()
+        if took is None:
+            now = coming[0][1][0]
+            continue
+        now += took
+        finished |= {sequences[one]: now for one in engine.finish() if one.produced == one.output}
+    simulated = Stepping(policy := make("fcfs"), Limits(reserve="limit", **limits), UNIT)
+    bind(policy, simulated, {"all": Fraction(1)}, 0)
+    calls = [
+        Call(Generation(id=str(i), flow="all", seq=i, arrival=at, size=output, prompt=prompt, limit=output))
+        for i, (at, prompt, output) in enumerate(requests)
+    ]
+    simulated.add(calls)
+    simulated.run()
+    assert [finished[i] for i in range(len(requests))] == [call.finish for call in calls]

@@ -8,11 +8,12 @@ import pytest
 
 from fairq.engines.batching import Engine, Sequence
 from fairq.engines.clockwork import Clockwork
-from fairq.engines.model import EngineModel, StepModel
+from fairq.engines.model import EngineModel
+from fairq.sim.engine.cost import Cost
 from fairq.testing.clock import run_virtual
 
 MODEL = EngineModel(
-    StepModel(a=1_000_000_000, b=100_000_000, c=0, d=0),
+    Cost(a=1_000_000_000, b=100_000_000, c=0, d=0),
     max_sequences=2,
     pool_tokens=128,
     step_tokens=10,
