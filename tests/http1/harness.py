@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar, cast
 
-from fairq.gateway.http1 import Exchange, Failure, Framing, Limits, Server, Upstream
+from fairq.gateway.http1 import Exchange, Failure, Framing, Limits, Receiver, Server, Upstream
 from fairq.gateway.http1.connection import Connection
 from fairq.gateway.http1.deadlines import Deadlines
 from fairq.gateway.http1.heads import ResponseHead
@@ -191,7 +191,7 @@ def unchunked(data: bytes) -> bytes:
 
 
 @dataclass
-class Recorder:
+class Recorder(Receiver):
     """A Receiver that remembers. `events` has the order."""
 
     status: int = 0
@@ -207,11 +207,6 @@ class Recorder:
     def on_head(self, head: ResponseHead, framing: Framing) -> None:
         self.status, self.reason, self.headers, self.framing = head.status, head.reason, head.headers, framing
         self.events.append("head")
-
-    def on_whole(self, head: ResponseHead, framing: Framing, body: bytes) -> None:
-        self.on_head(head, framing)
-        self.on_data(body)
-        self.on_end()
 
     def on_data(self, data: bytes, chunks: bytes | None = None) -> None:
         if chunks is not None:

@@ -363,7 +363,7 @@ def test_two_writers_of_one_ledger_are_refused(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(LedgerError, match=r"file/p: Not a directory"):
+    with pytest.raises(LedgerError, match=r"file: is not a directory"):
         Ledger(tmp_path / "file")
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from fairq.core.cost import Source, Usage
-from fairq.gateway.http1 import Framing
+from fairq.gateway.http1 import Framing, ResponseHead
 from fairq.load.call import Call, Result
 from fairq.load.plan import Identity
 from fairq.load.session import Session, Settings
 from fairq.load.target import Unreachable
-from fairq.testing.clock import eventually
+from fairq.testing.clock import eventually, turns
 from fairq.testing.connection import Received
 from fairq.testing.replies import Close, Gate, Hang, Reset, Send, answer, stream
 from fairq.testing.upstream import ScriptedUpstream
@@ -186,7 +186,9 @@ async def test_every_way_to_end_has_its_word(upstream: ScriptedUpstream, folder:
 def test_first_and_last_piece_frame_the_answer_and_comments_are_none() -> None:
     found: list[Result] = []
     call = Call(0, "a", 0, lambda _, result: found.append(result))
-    call.on_head(200, b"OK", [(b"content-type", b"text/event-stream")], Framing("chunked"))
+    framing = Framing("chunked")
+    fields = [(b"content-type", b"text/event-stream")]
+    call.on_head(ResponseHead(b"", b"POST", 200, b"OK", fields, framing, True), framing)
     call.on_data(b": waiting, position 3\n\n")
     commented = time.perf_counter_ns()
     call.on_data(b'data: {"choices":[{"delta":{"content":"a"}}]}\n\n')
@@ -209,12 +211,23 @@ async def test_answers_in_one_piece_have_usage_but_no_first_token(upstream: Scri
 
 
 @scripted
+async def test_a_target_that_was_started_a_moment_ago_is_waited_for(upstream: ScriptedUpstream, folder: Path) -> None:
+    await upstream.stop()
+    run = asyncio.create_task(played(together(folder, 1), upstream))
+    await turns()  # it has asked, in vain
+    await upstream.start()
+    assert [result.outcome for result in await run] == ["completed"]
+
+
+@scripted
 async def test_a_target_that_is_not_there_or_wants_a_key_is_found_out_before_the_run(
     upstream: ScriptedUpstream, folder: Path
 ) -> None:
     path = together(folder, 3)
-    with pytest.raises(Unreachable, match=r"--target = 'http://127.0.0.1:1': does not answer: .*[Cc]onnect"):
-        await Session(Settings(trace=path, target="http://127.0.0.1:1")).run()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fairq.load.target.STARTING", 0.1)
+        with pytest.raises(Unreachable, match=r"--target = 'http://127.0.0.1:1': does not answer: .*[Cc]onnect"):
+            await Session(Settings(trace=path, target="http://127.0.0.1:1")).run()
     upstream.routes["GET /v1/models"] = answer({"error": {"message": "no key"}}, 401)
     with pytest.raises(Unreachable, match="GET /v1/models has status 401: give --key or --keys"):
         await played(path, upstream)

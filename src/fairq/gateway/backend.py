@@ -10,7 +10,7 @@ import msgspec
 from fairq.gateway.config import Config
 from fairq.gateway.config_sections import Upstream as UpstreamConfig
 from fairq.gateway.health import Health
-from fairq.gateway.http1.client import Transfer, Upstream
+from fairq.gateway.http1.client import Receiver, Transfer, Upstream
 from fairq.gateway.http1.failure import Failure
 from fairq.gateway.http1.framing import Framing
 from fairq.gateway.http1.headers import field_lines, forwardable, request_line
@@ -24,7 +24,7 @@ MAX_MODELS = 1000
 LIST_EVERY = 60.0  # seconds
 
 
-class Get:
+class Get(Receiver):
     """One small question to an upstream. `then(status, body)` is called once, with status 0 when no whole answer
     came in time."""
 
@@ -48,16 +48,14 @@ class Get:
     def on_head(self, head: ResponseHead, framing: Framing) -> None:
         self._status = head.status
 
-    def on_whole(self, head: ResponseHead, framing: Framing, body: bytes) -> None:
-        self._status, self._body = head.status, body[:MAX_ANSWER]
-        self.on_end()
-
     def on_data(self, data: bytes, chunks: bytes | None = None) -> None:
         self._body += data
         if len(self._body) > MAX_ANSWER:
             self._give_up()
 
     def on_end(self) -> None:
+        if self.over:
+            return  # the answer was too long
         self._timer.cancel()
         self._transfer = None
         self._then(self._status, self._body)

@@ -12,31 +12,27 @@ from fairq.core.commands import Dispatch, Ended
 from fairq.core.cost import Source, Usage
 from fairq.core.job import Request
 from fairq.core.lifecycle import Outcome
+from fairq.gateway.answering import Answering
 from fairq.gateway.backend import Backend
 from fairq.gateway.http1.client import Transfer
 from fairq.gateway.http1.exchange import Exchange
 from fairq.gateway.http1.failure import Failure
 from fairq.gateway.http1.framing import Framing
-from fairq.gateway.http1.headers import field_lines
 from fairq.gateway.http1.heads import ResponseHead
-from fairq.gateway.openai.errors import error_event, waiting_comment
 from fairq.gateway.openai.peek import Peeked
 from fairq.gateway.openai.rewrite import rewrite
 from fairq.gateway.reading import Reading
-from fairq.gateway.relay import Relay
-from fairq.gateway.replies import SENTENCES, STREAM, Passed, error_reply, named, passed_on
-from fairq.gateway.waiting import Comments
+from fairq.gateway.relay import Answer, Relay
+from fairq.gateway.replies import SENTENCES, Passed, passed_on
 
 if TYPE_CHECKING:
     from fairq.gateway.pool import Pool
-
-Fields = list[tuple[bytes, bytes]]
 
 TRY_ELSEWHERE = frozenset({502, 503, 504})  # what a proxy or a starting engine says before it did any work
 FAILED = {"connect": Outcome.FAILED_CONNECT, "timeout": Outcome.FAILED_TIMEOUT}
 
 
-class Call:
+class Call(Answering):
     """Also the receiver of its upstream's response.
 
     peeked      what its body says, None for a body that is not looked into
@@ -47,20 +43,12 @@ class Call:
         "_asks_usage",
         "_backend",
         "_body",
-        "_comments",
-        "_dispatched",
-        "_exchange",
         "_finished",
-        "_is_stream",
-        "_outcome",
         "_peeked",
-        "_pool",
         "_reading",
-        "_relay",
         "_sent",
         "_status",
         "_transfer",
-        "request",
         "size",
     )
 
@@ -74,40 +62,28 @@ class Call:
         body: bytes,
         asks_usage: bool,
     ) -> None:
-        self.request = request
+        super().__init__(pool, exchange, request)
         self.size = len(body)
-        self._pool, self._exchange, self._peeked, self._body = pool, exchange, peeked, body
+        self._peeked, self._body = peeked, body
         self._reading, self._asks_usage = reading, asks_usage
-        self._comments: Comments | None = None
-        self._dispatched: Dispatch | None = None
         self._backend: Backend | None = None
         self._transfer: Transfer | None = None
-        self._relay: Relay | None = None
         self._status = 0
-        self._outcome = Outcome.COMPLETED
-        self._is_stream = False  # what the client gets, or will get, is an event stream
         self._finished = self._sent = False
         exchange.on_gone = self._on_gone
         exchange.on_done = self._on_done
         exchange.on_pause = self._on_pause
         exchange.on_resume = self._on_resume
 
-    def submit(self) -> None:
-        self._pool.dispatcher.submit(self)
-
-    def comment_every(self, seconds: float) -> None:
-        """Tell the client now and then that it still waits. From the first comment on, its status is 200."""
-        self._comments = Comments(seconds, self._comment, self._pool.call_later)
-
     # What the dispatcher asks for
     def dispatch(self, command: Dispatch) -> None:
         self._stop_comments()
         self._dispatched = command
-        self._backend = self._pool.backends[command.upstream]
+        self._backend = self.pool.backends[command.upstream]
         try:
             self._transfer = self._send(self._backend)
         except Exception as error:  # whatever this request does to us, its slot must come back
-            self._pool.report(error)
+            self.pool.report(error)
             self._attempt_failed(Outcome.FAILED_UPSTREAM)
 
     def reject(self, outcome: Outcome) -> None:
@@ -121,7 +97,7 @@ class Call:
 
     def ended(self, record: Ended) -> None:
         self._finished = True
-        self._pool.log(record)
+        self.pool.log(record)
 
     def cut(self) -> None:
         """The gateway stops and has waited long enough."""
@@ -133,17 +109,31 @@ class Call:
 
     # What the upstream says (http1.client.Receiver)
     def on_head(self, head: ResponseHead, framing: Framing) -> None:
-        passed = self._answered(head)
-        if passed is not None:
-            # A stream is never of a fixed length: an error event may have to follow what there is of it.
-            length = framing.length if framing.kind == "length" and not passed.streams else None
-            fields = passed.fields + self._our_fields()
-            self._exchange.start(head.status, fields, length=0 if framing.kind == "none" else length)
+        if head.status in TRY_ELSEWHERE and self.pool.dispatcher.can_retry(self.request.id):
+            assert self._backend is not None
+            self._backend.health.failed()
+            self._drop_transfer()
+            self._attempt_failed(Outcome.FAILED_UPSTREAM)
+            return
+        passed, backend = self._answered(head), self._backend
+        assert backend is not None
+        streams = passed.streams
+        self._relay = Relay(self.request.choices, streams, self._asks_usage, backend.pace)
+        if self._exchange.started:  # waiting comments went out
+            if not streams:
+                self._drop_transfer()
+                self._fail(Outcome.FAILED_UPSTREAM, f"the upstream answered {head.status}")
+            return
+        self._is_stream = streams
+        # A stream is never of a fixed length: an error event may have to follow what there is of it.
+        length = framing.length if framing.kind == "length" and not streams else None
+        fields = passed.fields + self._our_fields()
+        self._exchange.start(head.status, fields, length=0 if framing.kind == "none" else length)
 
     def on_data(self, data: bytes, chunks: bytes | None = None) -> None:
         relay = self._relay
-        assert relay is not None
-        passed = relay.feed(data, self._pool.clock())
+        assert isinstance(relay, Relay)
+        passed = relay.feed(data, self.pool.clock())
         self._exchange.write(passed, chunks if passed is data else None)
 
     def on_whole(self, head: ResponseHead, framing: Framing, body: bytes) -> None:
@@ -154,21 +144,18 @@ class Call:
                 self.on_data(body)
                 self.on_end()
             return
-        passed = self._answered(head)
-        relay = self._relay
-        assert passed is not None
-        assert relay is not None
-        relay.take(body, self._pool.clock())
+        fields = self._answered(head).fields + self._our_fields()
+        self._relay = Answer(body, self.request.choices, self.pool.clock())
         try:
-            self._exchange.pass_on(head.status, passed.fields + self._our_fields(), body)
+            self._exchange.pass_on(head.status, fields, body)
         finally:
             if not self._finished:  # the client still has bytes to take
-                self._pool.dispatcher.emit(ev.SlotFreed, id=self.request.id)
+                self.pool.dispatcher.emit(ev.SlotFreed, id=self.request.id)
 
     def on_end(self) -> None:
         self._transfer = None
         relay = self._relay
-        assert relay is not None
+        assert isinstance(relay, Relay)
         try:
             rest = relay.finish()
             if relay.failed and self._outcome is Outcome.COMPLETED:
@@ -177,7 +164,7 @@ class Call:
             self._exchange.finish()
         finally:
             if not self._finished:  # the client still has bytes to take
-                self._pool.dispatcher.emit(ev.SlotFreed, id=self.request.id)
+                self.pool.dispatcher.emit(ev.SlotFreed, id=self.request.id)
 
     def on_fail(self, failure: Failure) -> None:
         self._transfer = None
@@ -195,8 +182,8 @@ class Call:
         self._stop_comments()
         if self._finished:
             return
-        if self._dispatched is None or self._pool.dispatcher.is_retrying(self.request.id):
-            self._pool.dispatcher.emit(ev.Cancelled, id=self.request.id)
+        if self._dispatched is None or self.pool.dispatcher.is_retrying(self.request.id):
+            self.pool.dispatcher.emit(ev.Cancelled, id=self.request.id)
         else:
             self._drop_transfer()
             self._finish(Outcome.STALLED_CLIENT if self._exchange.stalled else Outcome.CANCELLED_RUNNING)
@@ -217,11 +204,11 @@ class Call:
     def _send(self, backend: Backend) -> Transfer:
         exchange, body = self._exchange, self._body
         if self._peeked is not None:
-            salt = self._pool.terms(self.request.flow).cache_salt
+            salt = self.pool.terms(self.request.flow).cache_salt
             body = rewrite(
                 body,
                 self._peeked,
-                strip=self._pool.strip,
+                strip=self.pool.strip,
                 model=backend.model,
                 cache_salt=salt,
                 ask_usage=self._asks_usage,
@@ -237,84 +224,19 @@ class Call:
             transfer.abort()
 
     # Responses
-    def _answered(self, head: ResponseHead) -> Passed | None:
-        """The upstream's head is there. What its client gets of it, if a response begins now."""
-        backend, status = self._backend, head.status
-        assert backend is not None
-        if status in TRY_ELSEWHERE and self._pool.dispatcher.can_retry(self.request.id):
-            backend.health.failed()
-            self._drop_transfer()
-            self._attempt_failed(Outcome.FAILED_UPSTREAM)
-            return None
-        backend.health.answered(status)
+    def _answered(self, head: ResponseHead) -> Passed:
+        """The upstream has answered, for good or ill. What its client may get of the head."""
+        assert self._backend is not None
+        self._backend.health.answered(head.status)
         self._body = b""
-        self._status = status
-        if status >= 300:  # redirects are not followed
+        self._status = head.status
+        if head.status >= 300:  # redirects are not followed
             self._outcome = Outcome.FAILED_UPSTREAM
-        passed = passed_on(head)
-        self._relay = Relay(self.request.choices, passed.streams, self._asks_usage, backend.pace)
-        if self._exchange.started:  # waiting comments went out
-            if not passed.streams:
-                self._drop_transfer()
-                self._fail(Outcome.FAILED_UPSTREAM, f"the upstream answered {status}")
-            return None
-        self._is_stream = passed.streams
-        return passed
-
-    def _our_fields(self) -> bytes:
-        """`_our_headers`, and the outcome of a response that is known to be none, as lines."""
-        dispatched = self._dispatched
-        if dispatched is None or self._pool.show_upstream or self._outcome is not Outcome.COMPLETED:
-            headers = self._our_headers()
-            if self._outcome is not Outcome.COMPLETED:
-                headers.append(named(self._outcome))
-            return field_lines(headers)
-        waited = (dispatched.time - self.request.arrival) // 1_000_000
-        return b"x-request-id: %b\r\nx-fairq-queue-ms: %d\r\n" % (self.request.id.encode(), waited)
-
-    def _our_headers(self) -> Fields:
-        fields = [(b"x-request-id", self.request.id.encode())]
-        if self._dispatched is not None:
-            waited = self._dispatched.time - self.request.arrival
-            fields.append((b"x-fairq-queue-ms", b"%d" % (waited // 1_000_000)))
-            if self._pool.show_upstream:
-                fields.append((b"x-fairq-upstream", self._dispatched.upstream.encode()))
-        return fields
-
-    def _comment(self) -> None:
-        exchange = self._exchange
-        if not exchange.started:
-            self._is_stream = True
-            exchange.start(200, [(b"content-type", b"text/event-stream"), *self._our_headers(), *STREAM])
-        exchange.write(waiting_comment(self._pool.dispatcher.position(self.request)))
-
-    def _stop_comments(self) -> None:
-        if self._comments is not None:
-            self._comments.stop()
-            self._comments = None
-
-    def _answer_error(self, outcome: Outcome) -> None:
-        if self._exchange.started:
-            self._break_off(outcome, SENTENCES[outcome], outcome.value)
-            return
-        retry_after = self._pool.retry_after(outcome)
-        fields, body = error_reply(outcome.status, SENTENCES[outcome], outcome=outcome, retry_after=retry_after)
-        closing = outcome is Outcome.REFUSED_SHUTTING_DOWN
-        self._exchange.respond(outcome.status, [*fields, *self._our_headers()], body, close=closing)
-
-    def _break_off(self, outcome: Outcome, message: str, kind: str) -> None:
-        """The response ends early. A stream says so in its last event; anything else is cut, so that it cannot be
-        taken for whole."""
-        if self._is_stream:
-            inside = self._relay is not None and self._relay.inside_event
-            self._exchange.write(error_event(message, kind, None, outcome.value, inside_event=inside))
-            self._exchange.finish(close=True)
-        else:
-            self._exchange.abort()
+        return passed_on(head)
 
     # Endings
     def _attempt_failed(self, outcome: Outcome) -> None:
-        self._pool.dispatcher.emit(ev.AttemptFailed, id=self.request.id, outcome=outcome)
+        self.pool.dispatcher.emit(ev.AttemptFailed, id=self.request.id, outcome=outcome)
 
     def _fail(self, outcome: Outcome, message: str) -> None:
         self._outcome = outcome
@@ -333,7 +255,7 @@ class Call:
         relay = self._relay
         if relay is not None:
             relay.settle()
-        self._pool.dispatcher.emit(
+        self.pool.dispatcher.emit(
             ev.Finished,
             id=self.request.id,
             outcome=outcome,

@@ -97,7 +97,9 @@ class Dispatcher:
                 self._handle(*self._inbox.popleft())
         finally:
             self._handling = False
-        self._arm()
+        scheduler = self.scheduler
+        if scheduler.patience or scheduler.timed:
+            self._arm()
 
     def _handle(self, kind: type[ev.Event], fields: dict[str, Any]) -> None:
         scheduler, admission = self.scheduler, self.admission

@@ -111,17 +111,17 @@ class Intake:
             self._gateway.refused(self._gateway.first_pool, self._id, self._tenant, outcome, 500)
             raise
         if call is not None:
-            call.submit()
+            call.pool.dispatcher.submit(call)
 
     def _judge(self, body: bytes) -> Call | None:
         gateway, extra = self._gateway, self._extra
-        if self._refuse_when_draining():
+        if gateway.draining and self._refuse_when_draining():
             return None
         peeked: Peeked | None = None
         # A body that is a JSON object is always looked into: an engine may take it for one whatever its type says.
         if extra is None or extra.cost != "fixed" or body.lstrip()[:1] == b"{":
             try:
-                peeked = peek(self._exchange.path, body)
+                peeked = peek(self._exchange.head.path, body)
             except BadRequest as bad:
                 self._refuse(Outcome.REFUSED_INVALID, bad.message, code=bad.code, param=bad.param)
                 return None

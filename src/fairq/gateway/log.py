@@ -6,6 +6,7 @@ Not the `logging` module: a record of it costs more than the rest of a request's
 import os
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from threading import Event, Thread
 from typing import Literal
 
@@ -68,9 +69,14 @@ class RequestLog:
                 return  # the reader is gone; the ledger has everything
 
 
+@lru_cache(maxsize=1)
+def _clock(second: int) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(second))
+
+
 def text(pool: str, record: Ended | ev.Refused) -> bytes:
     """For people: 12:00:01 alice completed 200 wait=0ms ttft=31ms total=480ms 12+64 tokens charge=140 gpu0 ID"""
-    clock = time.strftime("%H:%M:%S")
+    clock = _clock(int(time.time()))
     tenant = record.tenant or "-"
     if isinstance(record, ev.Refused):
         return f"{clock} {tenant} {record.outcome} {record.status} {record.id}\n".encode()

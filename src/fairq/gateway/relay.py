@@ -1,6 +1,7 @@
 """The body of one response on its way: read beside, and passed on but for the usage that its client did not ask for."""
 
 from fairq.core.cost import Source, Usage
+from fairq.gateway.openai.account import read_plain
 from fairq.gateway.openai.scan import BodyReader, UsageScanner
 from fairq.gateway.openai.strip import UsageStripper
 
@@ -58,14 +59,6 @@ class Relay:
             return data
         return stripper.feed(data)
 
-    def take(self, body: bytes, now: int) -> None:
-        """All of a body that is no stream, at once."""
-        self.first = self.last = now
-        self._whole = True
-        reader = self._reader
-        assert isinstance(reader, BodyReader)
-        reader.take(body)
-
     def finish(self) -> bytes:
         """The body is whole. What is left to pass on."""
         self._whole = True
@@ -103,3 +96,27 @@ class Relay:
         if reader.finish_reason:
             self._pace.learn(reader.chunks, usage.completion)
         return usage
+
+
+class Answer:
+    """Of a response that came in one piece and is no stream: what a Relay would know of it when all has gone."""
+
+    __slots__ = ("_usage", "finish_reason", "first", "last")
+
+    inside_event = False
+
+    def __init__(self, body: bytes, choices: int, now: int) -> None:
+        self.first = self.last = now
+        read = read_plain(body)
+        if read is None:
+            reader = BodyReader(choices)
+            reader.take(body)
+            read = reader.usage, reader.finish_reason or ""
+        self._usage, self.finish_reason = read
+
+    def settle(self) -> None:
+        """All is there."""
+
+    def usage(self, inputs: int, outputs: int) -> Usage:
+        """As the upstream reported it, else as it was estimated."""
+        return self._usage or Usage(inputs, outputs, 0, Source.COUNTED)

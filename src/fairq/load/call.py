@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from fairq.core.cost import Source, Usage
 from fairq.core.lifecycle import Outcome
-from fairq.gateway.http1 import Failure, Framing
+from fairq.gateway.http1 import Failure, Framing, Receiver, ResponseHead
 from fairq.gateway.openai.scan import BodyReader, UsageScanner
 
 FAILED = {"connect": Outcome.FAILED_CONNECT, "timeout": Outcome.FAILED_TIMEOUT}
@@ -41,8 +41,8 @@ class Result(Struct, frozen=True, kw_only=True):
     usage: Usage = NO_USAGE
 
 
-class Call:
-    """Receives one response (see `fairq.gateway.http1.Receiver`) and hands its Result to `done`, once."""
+class Call(Receiver):
+    """Receives one response and hands its Result to `done`, once."""
 
     def __init__(self, place: int, tenant: str, late: int, done: Callable[[Call, Result], None]) -> None:
         self.place, self.tenant = place, tenant
@@ -55,9 +55,9 @@ class Call:
         self._outcome: str | None = None
         self._reader: UsageScanner | BodyReader = BodyReader()
 
-    def on_head(self, status: int, reason: bytes, headers: list[tuple[bytes, bytes]], framing: Framing) -> None:
-        self._status = status
-        for name, value in headers:
+    def on_head(self, head: ResponseHead, framing: Framing) -> None:
+        self._status = head.status
+        for name, value in head.headers:
             if name == b"x-fairq-queue-ms" and value.isdigit():
                 self._wait = int(value) * 1_000_000
             elif name == b"x-fairq-outcome":
@@ -65,7 +65,7 @@ class Call:
             elif name == b"content-type" and value.startswith(b"text/event-stream"):
                 self._reader = UsageScanner()
 
-    def on_data(self, data: bytes) -> None:
+    def on_data(self, data: bytes, chunks: bytes | None = None) -> None:
         self._reader.feed(data)
         # A comment (": waiting") is no piece of the answer.
         if isinstance(self._reader, UsageScanner) and not data.startswith(b":"):

@@ -12,10 +12,11 @@ import msgspec
 from msgspec import Struct
 
 from fairq.core.errors import ConfigError
-from fairq.gateway.http1 import ClientLimits, Failure, Framing, Upstream
+from fairq.gateway.http1 import ClientLimits, Failure, Framing, Receiver, ResponseHead, Upstream
 
 Headers = list[tuple[bytes, bytes]]
 PATIENCE = 10  # seconds, for questions that need no thinking
+STARTING = 3.0  # seconds that a server gets to begin to listen: `fairq serve & fairq load ...`
 
 
 class Unreachable(ConfigError):
@@ -23,7 +24,11 @@ class Unreachable(ConfigError):
 
 
 class _NoAnswer(Exception):
-    """The transport's reason."""
+    """The transport's reason. `starting`: nobody listens there, or not yet."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(re.sub(r"^\[Errno -?\d+\] ", "", failure.detail))
+        self.starting = failure.kind == "connect"
 
 
 class Target(Struct, frozen=True):
@@ -76,40 +81,47 @@ def _plain(url: str) -> bool:
     return url.isascii() and url.isprintable() and " " not in url
 
 
-class _Answer:
+class _Answer(Receiver):
     """Receives one small response whole."""
 
     def __init__(self) -> None:
         self.whole: asyncio.Future[tuple[int, bytes]] = asyncio.get_running_loop().create_future()
         self._status, self._body = 0, b""
 
-    def on_head(self, status: int, reason: bytes, headers: Headers, framing: Framing) -> None:
-        self._status = status
+    def on_head(self, head: ResponseHead, framing: Framing) -> None:
+        self._status = head.status
 
-    def on_data(self, data: bytes) -> None:
+    def on_data(self, data: bytes, chunks: bytes | None = None) -> None:
         self._body += data
 
     def on_end(self) -> None:
         self.whole.set_result((self._status, self._body))
 
     def on_fail(self, failure: Failure) -> None:
-        self.whole.set_exception(_NoAnswer(re.sub(r"^\[Errno -?\d+\] ", "", failure.detail)))
+        self.whole.set_exception(_NoAnswer(failure))
 
 
 async def ask(target: Target, upstream: Upstream, path: str, headers: Headers) -> tuple[int, Any]:
     """GET a JSON document: status and value (None when it is not JSON). `headers` are whole, see `Target.head`.
 
-    Unreachable when nobody answers.
+    One that was started a moment ago is waited for. Unreachable when nobody answers.
     """
-    answer = _Answer()
-    upstream.send(b"GET", target.path(path), headers, b"", answer)
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + STARTING
     try:
         async with asyncio.timeout(PATIENCE):
-            status, body = await answer.whole
+            while True:
+                answer = _Answer()
+                upstream.send(b"GET", target.path(path), headers, b"", answer)
+                try:
+                    status, body = await answer.whole
+                    break
+                except _NoAnswer as error:
+                    if not error.starting or loop.time() > deadline:
+                        raise target.unreachable(f"does not answer: {error}") from None
+                await asyncio.sleep(0.1)
     except TimeoutError:
         raise target.unreachable(f"no answer to GET {path} within {PATIENCE} s") from None
-    except _NoAnswer as error:
-        raise target.unreachable(f"does not answer: {error}") from None
     try:
         return status, msgspec.json.decode(body)
     except msgspec.DecodeError:

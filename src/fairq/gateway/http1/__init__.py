@@ -5,6 +5,7 @@ from fairq.gateway.http1.exchange import Exchange
 from fairq.gateway.http1.failure import Failure
 from fairq.gateway.http1.framing import Framing
 from fairq.gateway.http1.headers import forwardable
+from fairq.gateway.http1.heads import ResponseHead
 from fairq.gateway.http1.limits import ClientLimits, Limits
 from fairq.gateway.http1.server import Server
 
@@ -15,6 +16,7 @@ __all__ = [
     "Framing",
     "Limits",
     "Receiver",
+    "ResponseHead",
     "Server",
     "Transfer",
     "Upstream",

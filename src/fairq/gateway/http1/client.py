@@ -16,8 +16,9 @@ from fairq.gateway.http1.link import Link
 
 
 class Receiver(Protocol):
-    """Takes one response: `on_head`, `on_data` and `on_end`, or all of them as one `on_whole`. That, `on_end` or
-    `on_fail` comes last, once, and nothing comes after `Transfer.abort`."""
+    """Takes one response: `on_head`, `on_data` and `on_end`, or all of them as one `on_whole`, which a class that
+    derives from this one may leave out. That, `on_end` or `on_fail` comes last, once, and nothing comes after
+    `Transfer.abort`."""
 
     def on_head(self, head: ResponseHead, framing: Framing) -> None:
         """`framing` counts, for `head` may be one that came before and said the same but for the length."""
@@ -27,6 +28,9 @@ class Receiver(Protocol):
 
     def on_whole(self, head: ResponseHead, framing: Framing, body: bytes) -> None:
         """A response with a body of known length, which came in one piece."""
+        self.on_head(head, framing)
+        self.on_data(body)
+        self.on_end()
 
     def on_end(self) -> None: ...
 
@@ -134,7 +138,11 @@ class Transfer:
         self.link = None
         self._upstream.transfers.discard(self)
         if receiver is not None:
-            receiver.on_whole(head, framing, body)
+            try:
+                receiver.on_whole(head, framing, body)
+            except Exception as error:  # the connection, which would have told it, is in other hands already
+                receiver.on_fail(Failure("protocol", str(error), True))
+                raise
 
     def end(self) -> None:
         receiver, self.receiver = self.receiver, None

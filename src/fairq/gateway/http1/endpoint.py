@@ -127,7 +127,10 @@ class Endpoint(asyncio.Protocol, Timed):
             on_done = exchange.on_done
             exchange.detach()
             if on_done is not None:
-                self.call(on_done)
+                try:
+                    on_done()
+                except Exception as error:
+                    self.failed(None, error)
         self._next()
 
     def _next(self) -> None:

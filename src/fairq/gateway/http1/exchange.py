@@ -10,7 +10,7 @@ from fairq.gateway.http1.headers import STATUS_LINE, Headers, date_field, encode
 from fairq.gateway.http1.heads import RequestHead
 
 if TYPE_CHECKING:
-    from fairq.gateway.http1.connection import Connection
+    from fairq.gateway.http1.incoming import Incoming
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _JOIN_BELOW = 64 * 1024  # a body smaller than this is copied behind its head: one system call instead of two
@@ -47,8 +47,8 @@ class Exchange:
         "started",
     )
 
-    def __init__(self, conn: Connection, head: RequestHead, framing: Framing) -> None:
-        self._conn: Connection | None = conn
+    def __init__(self, conn: Incoming, head: RequestHead, framing: Framing) -> None:
+        self._conn: Incoming | None = conn
         self.head, self.framing, self.expects = head, framing, head.expects
         self._mode = "none"
         self._left = 0
@@ -129,7 +129,11 @@ class Exchange:
         """A whole response of a successful status with a body, to anything but HEAD; `fields` are ready-made lines."""
         conn = self._begin(status, False)
         if conn is not None:
-            conn.send(self._encode(status, fields, b"content-length: %d\r\n" % len(body)) + body)
+            if conn.keep and self.head.version == (1, 1):
+                line = STATUS_LINE.get(status) or status_line(status)
+                conn.send(b"%b%bcontent-length: %d\r\n\r\n%b" % (line, fields, len(body), body))
+            else:
+                conn.send(self._encode(status, fields, b"content-length: %d\r\n" % len(body)) + body)
             self._finished = True
             conn.response_finished()
 
@@ -199,7 +203,7 @@ class Exchange:
             self.detach()
             conn.abort()
 
-    def _begin(self, status: int, close: bool) -> Connection | None:
+    def _begin(self, status: int, close: bool) -> Incoming | None:
         conn = self._conn
         if conn is None:
             return None

@@ -106,8 +106,6 @@ class Link(asyncio.Protocol, Timed):
         try:
             if self._in_head:
                 self._read_head(transfer, data)
-            elif self._framing is CHUNKED:
-                self._read_chunks(transfer, data)
             else:
                 self._read_body(transfer, data)
         except BadMessage as bad:
@@ -179,10 +177,7 @@ class Link(asyncio.Protocol, Timed):
         if self._transfer is not transfer:
             return
         if pending:
-            if framing is CHUNKED:
-                self._read_chunks(transfer, pending)
-            else:
-                self._read_body(transfer, pending)
+            self._read_body(transfer, pending)
         elif framing.kind == "none" or (framing.kind == "length" and not size):
             self._complete(transfer)
         if self._transfer is transfer and not transfer.paused:
@@ -199,40 +194,29 @@ class Link(asyncio.Protocol, Timed):
             self._familiar = head
         return head, head.framing
 
-    def _read_chunks(self, transfer: Transfer, data: bytes) -> None:
-        chunked = self._chunked
-        assert chunked is not None
-        payload, end = chunked.feed(data)
-        if payload:
-            transfer.bytes_received += len(payload)
-            receiver = transfer.receiver
-            if receiver is not None:
-                receiver.on_data(payload, data if chunked.whole else None)
-        if end >= 0 and self._transfer is transfer:
-            if end < len(data):
-                self._keep = False  # bytes that nobody asked for
-            self._complete(transfer)
-
     def _read_body(self, transfer: Transfer, data: bytes) -> None:
         kind = self._framing.kind
-        end = -1
-        payload = data
-        if kind == "length":
+        chunks = None
+        if kind == "chunked":
+            chunked = self._chunked
+            assert chunked is not None
+            payload, end = chunked.feed(data)
+            if chunked.whole:
+                chunks = data
+        elif kind == "length":
+            payload, end = data, -1
             self._left -= len(data)
             if self._left <= 0:
                 end = len(data) + self._left
                 payload = data[:end]
-        elif kind == "none":
-            end = 0
-            payload = b""
+        else:
+            payload, end = (b"", 0) if kind == "none" else (data, -1)
         if payload:
             transfer.bytes_received += len(payload)
             receiver = transfer.receiver
             if receiver is not None:
-                receiver.on_data(payload)
-            if self._transfer is not transfer:
-                return
-        if end >= 0:
+                receiver.on_data(payload, chunks)
+        if end >= 0 and self._transfer is transfer:
             if end < len(data):
                 self._keep = False  # bytes that nobody asked for
             self._complete(transfer)

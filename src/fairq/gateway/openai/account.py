@@ -57,10 +57,28 @@ class Response(Struct):
 
 decode_response = msgspec.json.Decoder(Response).decode
 
-WHOLE = -1
+WHOLE = -1  # the request, where choices have indices
 
 FINISH_REASONS = frozenset({"stop", "length", "tool_calls", "content_filter"})
 OTHER_NAMES = {"function_call": "tool_calls", "eos": "stop", "eos_token": "stop", "stop_sequence": "stop"}
+
+
+def one_word(reason: str) -> str:
+    reason = OTHER_NAMES.get(reason, reason)
+    return reason if reason in FINISH_REASONS else "other"
+
+
+def read_plain(body: bytes) -> tuple[Usage | None, str] | None:
+    """(usage, finish reason or "") of a whole answer with one choice, as nearly all are; None for any other body."""
+    try:
+        response = decode_response(body)
+    except (ValueError, RecursionError):
+        return None
+    choices, usage = response.choices, response.usage
+    if not choices or len(choices) > 1 or response.error is not None:
+        return None
+    reason = choices[0].finish_reason
+    return (None if usage is None else usage.usage()), (one_word(reason) if reason else "")
 
 
 class Account:
@@ -99,9 +117,7 @@ class Account:
         """One word: stop, length, tool_calls, content_filter or other. The first choice to finish speaks for all."""
         if not self.finish_reasons:
             return None
-        reason = next(iter(self.finish_reasons.values()))
-        reason = OTHER_NAMES.get(reason, reason)
-        return reason if reason in FINISH_REASONS else "other"
+        return one_word(next(iter(self.finish_reasons.values())))
 
     def read(self, document: bytes) -> bool:
         """Learn from one JSON document; False when it is none."""
