@@ -169,21 +169,58 @@ def test_the_bounds_only_ever_promise_what_holds(given_: list[Periodic]) -> None
 
 
 LOCKED = [
-    Periodic(id="H", wcet=2, period=10, deadline=10, sections=(("r", 1), ("s", 1))),
-    Periodic(id="M", wcet=3, period=20, deadline=20, sections=(("r", 2),)),
-    Periodic(id="L", wcet=5, period=40, deadline=40, sections=(("s", 4), ("r", 1))),
+    Periodic(id="H", wcet=2, period=10, deadline=10, sections=(("r", 0, 1), ("s", 1, 2))),
+    Periodic(id="M", wcet=3, period=20, deadline=20, sections=(("r", 0, 2),)),
+    Periodic(id="L", wcet=5, period=40, deadline=40, sections=(("s", 0, 4), ("r", 4, 5))),
 ]
 
 
 def test_blocking_by_protocol() -> None:
     def found(protocol: str) -> list[int]:
-        return [analysis.blocking(LOCKED, n, protocol) for n in range(3)]
+        return [analysis.blocking(LOCKED[:n], LOCKED[n:], protocol) for n in range(1, 4)]
 
     assert found("ceiling") == found("immediate-ceiling") == [4, 4, 0]
     assert found("inheritance") == [6, 4, 0]  # H: M's r (2) and L's s (4), or r (2) and s (4)
     with pytest.raises(ConfigError, match="no bound"):
         found("none")
     assert [one.response for one in analysis.response_times(LOCKED, "ceiling")] == [6, 9, 10]
+
+
+def test_inheritance_is_passed_on_to_what_a_holder_waits_for() -> None:
+    """H waits for r, L2 holds r and waits for s, L1 holds s: both sections are in H's way, though H never uses s."""
+    chained = [
+        Periodic(id="H", wcet=2, period=20, deadline=20, sections=(("r", 0, 1),)),
+        Periodic(id="L2", wcet=6, period=40, deadline=40, sections=(("r", 0, 5), ("s", 2, 4))),
+        Periodic(id="L1", wcet=6, period=80, deadline=80, sections=(("s", 0, 6),)),
+    ]
+    assert analysis.blocking(chained[:1], chained[1:], "inheritance") == 5 + 6
+    assert analysis.blocking(chained[:1], chained[1:], "ceiling") == 5  # L2 is not let in while s is held
+    rows = [
+        {"id": "H", "wcet": 2, "period": 20, "offset": 4, "locks": [{"resource": "r", "at": 0, "for": 1}]},
+        {"id": "L2", "wcet": 6, "period": 40, "offset": 1}
+        | {"locks": [{"resource": "r", "at": 0, "for": 5}, {"resource": "s", "at": 2, "for": 2}]},
+        {"id": "L1", "wcet": 6, "period": 80, "locks": [{"resource": "s", "at": 0, "for": 6}]},
+    ]
+    for protocol, bound in (("inheritance", 13), ("ceiling", 7)):
+        run = simulate(f"rm:protocol={protocol}", rows)
+        assert max(job["response"] for job in run["jobs"] if job["task"] == "H") <= bound
+
+
+def test_sections_that_overlap_block_as_one() -> None:
+    """L takes s before it lets go of r: H, which uses both, may wait for all five ticks."""
+    handed = [
+        Periodic(id="H", wcet=2, period=20, deadline=20, sections=(("r", 0, 1), ("s", 1, 2))),
+        Periodic(id="L", wcet=7, period=40, deadline=40, sections=(("r", 0, 3), ("s", 2, 5), ("r", 5, 7))),
+    ]
+    for protocol in ("inheritance", "ceiling", "immediate-ceiling"):
+        assert analysis.blocking(handed[:1], handed[1:], protocol) == 5
+
+
+def test_equally_urgent_tasks_may_wait_for_each_other() -> None:
+    """Periods 10 and 10, C = 2 and 5: released a moment after the second, the first is done after 7, not 2."""
+    equals = tasks((2, 3, 10), (5, 10, 10), (1, 20, 20))
+    assert [one.response for one in analysis.response_times(equals, by="period")] == [None, 7, 8]
+    assert [one.response for one in analysis.response_times(equals)] == [2, 7, 8]  # where the order says who goes first
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def _analysis(scenario: CpuScenario, by: str, protocol: str) -> dict[str, Any]:
     tasks = analysis.by_urgency(analysis.periodic(scenario), by)
     total = analysis.utilisation(tasks)
     product = analysis.hyperbolic(tasks)
-    responses = analysis.response_times(tasks, protocol)
+    responses = analysis.response_times(tasks, protocol, by)
     applies = analysis.implicit(tasks) and by == "period"
     try:
         demand: Any = msgspec.to_builtins(analysis.demand_test(tasks))

@@ -8,6 +8,7 @@ Bini, Buttazzo 2001 (hyperbolic bound); Joseph, Pandya 1986 and Lehoczky 1990 (r
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import chain
 from math import lcm, prod
 
 from msgspec import Struct
@@ -18,13 +19,16 @@ from fairq.sim.cpu.scenario import CpuScenario
 MOST_POINTS = 2_000_000
 
 
+Section = tuple[str, int, int]
+"""(resource, start, end): held from the task's own tick `start` to `end`."""
+
+
 class Periodic(Struct, frozen=True, kw_only=True):
     id: str
     wcet: int
     period: int
     deadline: int
-    sections: tuple[tuple[str, int], ...] = ()
-    """(resource, own ticks it is held)"""
+    sections: tuple[Section, ...] = ()
 
 
 class Response(Struct, frozen=True, kw_only=True):
@@ -64,7 +68,7 @@ def periodic(scenario: CpuScenario) -> list[Periodic]:
             wcet=task.work,
             period=task.period,
             deadline=task.deadline or task.period,
-            sections=tuple((hold.resource, hold.for_) for hold in task.locks),
+            sections=tuple((hold.resource, hold.at, hold.at + hold.for_) for hold in task.locks),
         )
         for task in scenario.tasks
         if task.period is not None
@@ -106,44 +110,72 @@ def within_hyperbolic(tasks: Sequence[Periodic]) -> bool:
 
 def by_urgency(tasks: Sequence[Periodic], by: str = "period") -> list[Periodic]:
     """Most urgent first: the shortest period (rate monotonic) or deadline (deadline monotonic)."""
-    return sorted(tasks, key=lambda task: task.period if by == "period" else task.deadline)
+    return sorted(tasks, key=lambda task: getattr(task, by))
 
 
-def blocking(tasks: Sequence[Periodic], index: int, protocol: str) -> int:
-    """For how long less urgent tasks may keep `tasks[index]` waiting; `tasks` is most urgent first.
+def blocking(urgent: Sequence[Periodic], less: Sequence[Periodic], protocol: str) -> int:
+    """For how long tasks that are `less` urgent may keep one waiting that is the least urgent of `urgent`.
 
-    Only critical sections on resources that it or a more urgent task uses count. ceiling, immediate-ceiling: the
-    longest one. inheritance: the lesser of the longest per task and the longest per resource, summed. Without a
-    protocol there is no bound: ConfigError when there are such sections.
+    Only critical sections on resources that `urgent` use count; sections of one task that overlap count as one.
+    ceiling, immediate-ceiling: the longest one. inheritance: the lesser of the longest per task and the longest per
+    resource, summed; a resource that a task may wait for inside such a section counts too. Without a protocol there is
+    no bound: ConfigError when there are such sections.
     """
-    used = {resource for task in tasks[: index + 1] for resource, _ in task.sections}
-    found = [(task.id, r, length) for task in tasks[index + 1 :] for r, length in task.sections if r in used]
-    if not found:
+    used = {resource for task in urgent for resource, _, _ in task.sections}
+    if protocol == "inheritance":
+        used = within_reach(used, less)
+    found = [[section for section in task.sections if section[0] in used] for task in less]
+    if not any(found):
         return 0
     if protocol == "none":
         raise ConfigError(
             "protocol", "none", "blocking has no bound; analyse inheritance, ceiling or immediate-ceiling"
         )
+    per_task = [longest_stretch(sections) for sections in found]
     if protocol != "inheritance":
-        return max(length for _, _, length in found)
-    per_task: dict[str, int] = {}
+        return max(per_task)
     per_resource: dict[str, int] = {}
-    for task, resource, length in found:
-        per_task[task] = max(per_task.get(task, 0), length)
-        per_resource[resource] = max(per_resource.get(resource, 0), length)
-    return min(sum(per_task.values()), sum(per_resource.values()))
+    for resource, start, end in chain.from_iterable(found):
+        per_resource[resource] = max(per_resource.get(resource, 0), end - start)
+    return min(sum(per_task), sum(per_resource.values()))
 
 
-def response_times(tasks: Sequence[Periodic], protocol: str = "none") -> list[Response]:
-    """R = max over its jobs q of w - q T, w the least w = B + (q + 1) C + sum over more urgent j of ceil(w / T_j) C_j.
+def within_reach(used: set[str], tasks: Sequence[Periodic]) -> set[str]:
+    """`used` and what `tasks` ask for while they hold something of it, and so on: they inherit, and then wait."""
+    sections = [(one, other) for task in tasks for one in task.sections for other in task.sections]
+    while more := {two[0] for one, two in sections if one[0] in used and one[1] <= two[1] < one[2]} - used:
+        used = used | more
+    return used
 
-    `tasks` is most urgent first. Exact without blocking; with it, an upper bound.
+
+def longest_stretch(sections: Sequence[Section]) -> int:
+    """Of own ticks in which something is held without a break."""
+    longest = begun = until = 0
+    for _, start, end in sorted(sections, key=lambda section: section[1]):
+        if start >= until:
+            begun = start
+        until = max(until, end)
+        longest = max(longest, until - begun)
+    return longest
+
+
+def response_times(tasks: Sequence[Periodic], protocol: str = "none", by: str | None = None) -> list[Response]:
+    """R = max over its jobs q of w - q T, the least w = B + (q + 1) C + sum over more urgent j of ceil(w / T_j) C_j.
+
+    `tasks` is most urgent first. by: those equal in it, period or deadline, are equally urgent, so each may have to
+    wait for the others; None: no two are. Exact without blocking and equals; with them, an upper bound.
     """
-    return [_response(tasks, index, blocking(tasks, index, protocol)) for index in range(len(tasks))]
+    found = []
+    for index, task in enumerate(tasks):
+        after = tasks[index + 1 :]
+        equals = [other for other in after if by and getattr(other, by) == getattr(task, by)]
+        urgent = [*tasks[:index], *equals]
+        blocked = blocking([*urgent, task], after[len(equals) :], protocol)
+        found.append(_response(task, urgent, blocked))
+    return found
 
 
-def _response(tasks: Sequence[Periodic], index: int, blocked: int) -> Response:
-    task, urgent = tasks[index], tasks[:index]
+def _response(task: Periodic, urgent: Sequence[Periodic], blocked: int) -> Response:
     settles = utilisation(urgent) < 1  # else there may be no fixed point past the deadline
     iterates: list[int] = []
     worst: int | None = 0
