@@ -142,6 +142,7 @@ def test_a_wrong_value_is_told_in_words(member: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
+        ("", "the body is empty; it must be a JSON object"),
         ("[]", "the body must be a JSON object, not a list"),
         ('{"model":"","messages":[]}', 'model = "": must have a length of at least 1'),
         ('{"model":"m","messages":[{"content":5}]}', "messages[0].content: must be text or a list, not an integer"),

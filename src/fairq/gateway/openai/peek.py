@@ -77,7 +77,8 @@ def peek(path: str, body: bytes) -> Peeked:
     except ValidationError as error:
         raise _refused(WrongValue.read(error, body)) from None
     except DecodeError as error:
-        raise BadRequest(f"the body is not valid JSON: {error}", None, "invalid_json") from None
+        rule = f"the body is not valid JSON: {error}" if body else "the body is empty; it must be a JSON object"
+        raise BadRequest(rule, None, "invalid_json") from None
     except RecursionError:
         raise BadRequest("the body is nested too deeply", None, "invalid_json") from None
     if asked.background:
