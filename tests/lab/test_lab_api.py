@@ -104,7 +104,7 @@ def test_a_wrong_scenario_is_refused_in_the_words_of_the_command_line(scenario: 
     [
         ({"layer": "cpu", "scenario": {"tasks": [{"id": "A", "burst": 30_000}]}}, "max_steps"),
         ({"layer": "router", "scenario": {"tenants": [{"id": "A", "cost": 1, "count": MOST_JOBS + 1}]}}, "at most"),
-        ({"layer": "engine", "scenario": {"trace": "/etc/passwd"}}, "layer"),
+        ({"layer": "engine", "scenario": {"trace": "/etc/passwd"}}, "reads no files"),
         ({"layer": "cpu", "scenario": {"tasks": TASKS}, "policies": ["nobody"]}, "nobody"),
         ({"layer": "cpu", "scenario": {"tasks": TASKS, "layer": "link"}}, "layer"),
         ({"layer": "cpu"}, "scenario"),

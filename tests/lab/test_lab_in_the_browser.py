@@ -11,7 +11,7 @@ FCFS = {"A": (7, 7, 0, 0), "B": (11, 10, 6, 6), "C": (12, 10, 9, 9), "D": (15, 1
 # V after each dispatch of the default router input, by the article's rules; tests/sim/test_router_lab.py derives them
 ORDER = "ABBCBBCABBCBCA"
 V = (0, 0, 2, 2, 4, 6, 6, 8, 8, 10, 10, 12, 14, 16)
-MODES = ("cpu", "router", "link", "cluster", "periodic", "locks")
+MODES = ("cpu", "router", "link", "engine", "cluster", "periodic", "locks")
 PAGES = ("tour", "map", "gallery", "choose", "checklist")
 
 

@@ -3,9 +3,11 @@
 import ast
 import re
 import sys
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -13,11 +15,13 @@ from fairq.core.param import Param
 from fairq.core.policy import Need, Policy
 from fairq.lab.views import ParamView, Policies, PolicyView, Scenarios, ScenarioView
 from fairq.policies import POLICIES
+from fairq.sim.engine.scenario import SECOND, EngineScenario
 from fairq.sim.scenario import Scenario, load
 
 RULE = re.compile(r"^    ([a-z]+)  +\S")
-PLAYED = ("cpu", "router", "link", "cluster")
-"""Layers whose runs leave steps."""
+PLAYED = ("cpu", "router", "link", "cluster", "engine")
+"""Layers whose runs are told in steps."""
+IN_SECONDS = frozenset({"at", "every", "cancel"})
 APART = frozenset({"title", "look_for", "source", "policies", "max_steps"})
 
 
@@ -41,7 +45,15 @@ def gallery() -> Path:
 def plain(scenario: Scenario) -> dict[str, object]:
     """Its keys and values as a file has them, without texts, policies and limits."""
     given: dict[str, object] = scenario.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    return {key: value for key, value in given.items() if key not in APART}
+    plain = {key: value for key, value in given.items() if key not in APART}
+    if isinstance(scenario, EngineScenario) and scenario.requests:
+        plain["requests"] = [_in_seconds(batch) for batch in given["requests"]]  # type: ignore[attr-defined]
+    return plain
+
+
+def _in_seconds(batch: Mapping[str, Any]) -> dict[str, Any]:
+    """An engine's scenario keeps nanoseconds; its files are written in seconds."""
+    return {key: value / SECOND if key in IN_SECONDS else value for key, value in batch.items()}
 
 
 def as_yaml(scenario: Scenario) -> str:

@@ -7,9 +7,11 @@ from typing import Any
 from fairq.core.errors import ConfigError, FairqError, UnknownName
 from fairq.lab.arrivals import together
 from fairq.lab.catalogue import PLAYED, as_yaml, plain
+from fairq.lab.engine import engine_steps
 from fairq.lab.fluid import floods
 from fairq.lab.router import router_steps
 from fairq.lab.views import Answer, Order, RunView
+from fairq.sim.engine.scenario import EngineScenario
 from fairq.sim.scenario import Run, Scenario, build
 from fairq.sim.source import InvalidScenario, read_text
 from fairq.sim.trace import Step
@@ -17,10 +19,11 @@ from fairq.sim.trace import Step
 MOST_STEPS = 20_000  # of one run
 MOST_JOBS = 5_000  # of one run, told by the scenario
 MOST_CELLS = 2_000_000  # steps x jobs: what is sent grows with both
-RECORD = {"cpu": "ticks"}
+RECORD = {"cpu": "ticks", "engine": None}
 JOBS: dict[str, Callable[[Any], int]] = {
     "cpu": lambda cpu: len(cpu.tasks),
     "router": lambda router: sum(batch.count for tenant in router.tenants for batch in tenant.joins()),
+    "engine": lambda engine: sum(batch.count for batch in engine.requests),
     "link": lambda link: sum(packet.count for packet in link.packets),
 }
 
@@ -56,6 +59,8 @@ def scenario_of(order: Order) -> Scenario:
         raise InvalidScenario(["scenario: layer: missing"])
     if given["layer"] not in PLAYED:
         raise UnknownName("layer", str(given["layer"]), PLAYED)
+    if given["layer"] == "engine" and given.get("trace") is not None:
+        raise ConfigError("trace", given["trace"], "the lab reads no files of its server; `fairq sim engine` does")
     if order.policies is not None:
         given.pop("policy", None)
         given["policies"] = list(order.policies)
@@ -74,13 +79,14 @@ def _check_size(scenario: Scenario) -> None:
 
 def _run(scenario: Scenario, spec: str) -> RunView:
     run: Run = scenario.run(spec, RECORD.get(scenario.layer, "events"))
-    steps = list(_steps(scenario, run))
+    steps = engine_steps(scenario, run) if isinstance(scenario, EngineScenario) else _steps(scenario, run)
+    result = run.as_json() | ({"jobs": run.jobs()} if scenario.layer == "engine" else {})
     return RunView(
         spec=spec,
         policy=run.policy,
         params={name: str(v) if isinstance(v, Fraction) else v for name, v in run.params.items()},
         steps=steps,
-        result=run.as_json(),
+        result=result,
         fluid=floods(run) if scenario.layer == "link" and run.policy == "gps" else None,
     )
 

@@ -20,6 +20,7 @@ const ROWS: Record<Mode, { list: string; name: Key; id: string; fields: Field[];
   cpu: { list: "tasks", name: "task", id: "id", fields: [field("arrival", "arrival", 0), field("burst", "burst", "", 1)], fresh: () => ({ burst: 3 }) },
   router: { list: "tenants", name: "tenant", id: "id", fields: [field("cost", "cost", "", 1), field("count", "count", "", 1), WEIGHT, field("join", "join", 0)], fresh: () => ({ cost: 4, count: 4 }) },
   link: { list: "packets", name: "flow", id: "flow", fields: [field("arrival", "arrival", 0), field("size", "size", "", 1), field("count", "count", 1, 1), field("every", "every", 0)], fresh: () => ({ arrival: 0, size: 4 }) },
+  engine: { list: "requests", name: "client", id: "client", fields: [field("at", "arrival", 0, 0, false), field("prompt", "promptTokens", "", 1), field("output", "outputTokens", "", 0), field("count", "count", 1, 1), field("every", "every", 0, 0, false)], fresh: () => ({ prompt: 256, output: 256 }) },
   cluster: { list: "users", name: "user", id: "id", fields: [WEIGHT, field("tasks", "tasksOf", "", 1)], fresh: () => ({}) },
   periodic: { list: "tasks", name: "task", id: "id", fields: [field("period", "period", "", 1), field("wcet", "wcet", "", 1), field("deadline", "deadline", "", 1), field("offset", "offset", 0)], fresh: () => ({ period: 10, wcet: 1 }) },
   locks: { list: "tasks", name: "task", id: "id", fields: [field("arrival", "arrival", 0), field("burst", "burst", "", 1), field("priority", "priority", 0, -1000)], fresh: () => ({ burst: 3 }) },
@@ -41,9 +42,9 @@ export function Form() {
   const fields = [...shape.fields, ...extras()];
   const capacity = mode.value === "cluster" ? Object.keys((scenario.value["capacity"] ?? {}) as object) : [];
   const since = fork.value?.time ?? -Infinity;
-  const when = mode.value === "router" ? "join" : mode.value === "periodic" ? "offset" : "arrival";
+  const when = mode.value === "router" ? "join" : mode.value === "engine" ? "at" : mode.value === "periodic" ? "offset" : "arrival";
   const fixed = (row: Record<string, any>) => Number(row[when] ?? 0) < since;
-  const names = mode.value === "link" ? [...new Set(rows.map((row) => String(row["flow"])))] : rows.map((row) => String(row[shape.id]));
+  const names = mode.value === "link" || mode.value === "engine" ? [...new Set(rows.map((row) => String(row[shape.id])))] : rows.map((row) => String(row[shape.id]));
   const put = (at: number, key: string, text: string, of: Field) =>
     edit((next) => {
       const row = next[shape.list][at];
@@ -53,11 +54,11 @@ export function Form() {
     });
   const add = () =>
     edit((next) => {
-      const known = new Set((next[shape.list] as Record<string, any>[]).map((row) => String(row[shape.id])));
+      const known = new Set(((next[shape.list] ?? []) as Record<string, any>[]).map((row) => String(row[shape.id])));
       const id = mode.value === "link" ? names[0] ?? "A" : [...LETTERS].find((letter) => !known.has(letter)) ?? `T${known.size + 1}`;
       const demand = mode.value === "cluster" ? { demand: Object.fromEntries(capacity.map((resource) => [resource, 1])) } : {};
       const start = Number.isFinite(since) && mode.value !== "cluster" ? { [when]: Math.ceil(since) } : {};
-      next[shape.list] = [...next[shape.list], { [shape.id]: id, ...shape.fresh(), ...demand, ...start }];
+      next[shape.list] = [...(next[shape.list] ?? []), { [shape.id]: id, ...shape.fresh(), ...demand, ...start }];
       return next;
     });
   return (

@@ -23,6 +23,8 @@ export function Measures(props: Props) {
       return <Router {...props} />;
     case "link":
       return <Link {...props} />;
+    case "engine":
+      return <Engine {...props} />;
     default:
       return <Cluster {...props} />;
   }
@@ -154,5 +156,25 @@ function Cluster({ answer, run, place }: Props) {
         {!picks.length && <span class="quiet">{t("notYet")}</span>}
       </p>
     </div>
+  );
+}
+
+function Engine({ answer, run, place }: Props) {
+  const at = num(run.steps[place]?.time ?? 0) * 1e9 + 1;
+  const jobs = run.result["jobs"] as Record<string, any>[];
+  return (
+    <table class="measures">
+      <caption>{t("metrics")}</caption>
+      <thead><tr><th scope="col">{t("client")}</th><th scope="col">{t("jobs")}</th><th scope="col">{t("tokensServed")}</th><th scope="col">{t("meanTtft")}</th></tr></thead>
+      <tbody>
+        {entities(answer).slice(0, 24).map((name, index) => {
+          const own = jobs.filter((job) => job["client"] === name && job["first_token"] !== null && job["first_token"] <= at);
+          const over = own.filter((job) => job["finish"] !== null && job["finish"] <= at);
+          const tokens = over.reduce((sum, job) => sum + job["input_tokens"] + job["output_tokens"], 0);
+          const wait = own.reduce((sum, job) => sum + job["first_token"] - job["arrival"], 0) / Math.max(own.length, 1) / 1e9;
+          return <tr key={name} data-client={name}><th scope="row"><Dot index={index} />{name}</th><td>{over.length}</td><td>{say(tokens)}</td><td>{own.length ? t("dashSeconds", { n: say(wait) }) : "–"}</td></tr>;
+        })}
+      </tbody>
+    </table>
   );
 }

@@ -5,11 +5,12 @@ import type { Answer, RunView } from "../api.types";
 import { t, type Key } from "../i18n";
 import { num, show, ticks } from "../numbers";
 import { lang } from "../settings";
-import { fill } from "./colours";
-import { linesOf, type Lines } from "./marks";
+import { Dot, fill } from "./colours";
+import { entities, linesOf, type Lines } from "./marks";
 
-const LANE = 34;
-const BAR = 24;
+const ROOMY = { lane: 34, bar: 24 };
+const DENSE = { lane: 9, bar: 8 };
+const size = (lines: Lines) => (lines.dense ? DENSE : ROOMY);
 const LEFT = 12;
 const TOP = 6;
 const AXIS = 24;
@@ -40,10 +41,11 @@ export function Timeline({ answer, run, place, end }: Props) {
   const clip = useId();
   const step = run.steps[place];
   const until = untilOf(answer, lines, run, place);
+  const { lane: LANE } = size(lines);
   const name = 38 + 8.5 * Math.min(12, Math.max(...lines.lanes.map((lane) => lane.length), 1));
   const scale = (width - name - LEFT) / Math.max(end, 1);
   const height = TOP + lines.lanes.length * LANE + AXIS;
-  const lit = litLane(answer, lines, step);
+  const lit = lines.dense ? -1 : litLane(answer, lines, step);
   const done = lines.marks.filter((mark) => mark.start < until && mark.lane >= 0);
   const text = done.slice(-12).map((mark) => `${mark.title} ${mark.start}–${Math.min(mark.end, until)}`).join(", ") || t("notYet");
   return (
@@ -85,15 +87,16 @@ function litLane(answer: Answer, lines: Lines, step: RunView["steps"][number] | 
 }
 
 const Grid = memo(function Grid({ lines, scale, name, width, lit, names, end }: { lines: Lines; scale: number; name: number; width: number; lit: number; names: string; end: number }) {
+  const { lane: LANE } = size(lines);
   const bottom = TOP + lines.lanes.length * LANE;
   const wide = scale >= 16 && end <= 60;
   return (
     <g>
       {lines.lanes.map((lane, index) => (
         <g key={lane}>
-          <rect class={index === lit ? "lane lit" : "lane"} x={0} y={TOP + index * LANE + 1} width={width} height={LANE - 2} rx={5} />
-          <rect x={6} y={TOP + index * LANE + 10} width={12} height={14} rx={3} {...fill(index)} />
-          <text class="name" x={24} y={TOP + index * LANE + LANE / 2} dominant-baseline="central" clip-path={`url(#${names})`}>{lane}</text>
+          <rect class={index === lit ? "lane lit" : "lane"} x={0} y={TOP + index * LANE + (lines.dense ? 0 : 1)} width={width} height={LANE - (lines.dense ? 1 : 2)} rx={lines.dense ? 1 : 5} />
+          {!lines.dense && <rect x={6} y={TOP + index * LANE + 10} width={12} height={14} rx={3} {...fill(index)} />}
+          {!lines.dense && <text class="name" x={24} y={TOP + index * LANE + LANE / 2} dominant-baseline="central" clip-path={`url(#${names})`}>{lane}</text>}
         </g>
       ))}
       {ticks(end, wide ? end : Math.max(2, Math.floor((width - name) / 70))).map((at) => (
@@ -107,6 +110,7 @@ const Grid = memo(function Grid({ lines, scale, name, width, lit, names, end }: 
 });
 
 const Marks = memo(function Marks({ lines, scale, name }: { lines: Lines; scale: number; name: number }) {
+  const { lane: LANE, bar: BAR } = size(lines);
   return (
     <g>
       {lines.spans.map((span, index) => (
@@ -120,7 +124,7 @@ const Marks = memo(function Marks({ lines, scale, name }: { lines: Lines; scale:
         const y = TOP + mark.lane * LANE + (LANE - BAR) / 2;
         return (
           <g key={index} class={`mark ${mark.state}`}>
-            <rect x={x} y={y} width={width} height={BAR} rx={Math.min(4, width / 3)} {...fill(mark.lane)} />
+            <rect x={x} y={y} width={width} height={BAR} rx={Math.min(4, width / 3)} {...fill(mark.who ?? mark.lane)} />
             {width > 7 * mark.label.length + 8 && mark.label && (
               <text class="label" x={x + width / 2} y={y + BAR / 2 + 0.5} text-anchor="middle" dominant-baseline="central">{mark.label}</text>
             )}
@@ -132,6 +136,7 @@ const Marks = memo(function Marks({ lines, scale, name }: { lines: Lines; scale:
 });
 
 const Fluid = memo(function Fluid({ run, lines, scale, name }: { run: RunView; lines: Lines; scale: number; name: number }) {
+  const { lane: LANE, bar: BAR } = size(lines);
   return (
     <g>
       {(run.fluid ?? []).flatMap((flood) =>
@@ -149,6 +154,7 @@ const Fluid = memo(function Fluid({ run, lines, scale, name }: { run: RunView; l
 
 const Signs = memo(
   function Signs({ lines, scale, name, until, all }: { lines: Lines; scale: number; name: number; until: number; all: boolean }) {
+    const { lane: LANE } = size(lines);
     return (
       <g>
         {lines.signs.map((sign, index) => {
@@ -170,6 +176,14 @@ export function Legend({ answer, run }: { answer: Answer; run: RunView }) {
   const jobs = run.result["jobs"] as unknown[] | undefined;
   const lost = layer === "cpu" && (run.result["timeline"] as Record<string, any>[]).some((slice) => slice["state"] === "blocked");
   if (layer === "cluster") return null;
+  if (layer === "engine")
+    return (
+      <ul class="legend">
+        {entities(answer).slice(0, 6).map((client, index) => <li key={client}><Dot index={index} />{client}</li>)}
+        <li><svg width="22" height="14" class="mark switch"><rect class="key-bar" x="1" y="1" width="20" height="12" /></svg>{t("legendPrefill")}</li>
+        <li><svg width="22" height="14"><rect class="key-bar" x="1" y="1" width="20" height="12" /></svg>{t("legendDecode")}</li>
+      </ul>
+    );
   return (
     <ul class="legend" aria-hidden="true">
       {!run.fluid && <li><svg width="22" height="14"><rect class="key-bar" x="1" y="1" width="20" height="12" rx="3" /></svg>{t(bar)}</li>}
@@ -200,7 +214,7 @@ export function TimelineTable({ answer, run, place }: { answer: Answer; run: Run
               {lines.marks.filter((mark) => mark.start < until).map((mark, index) => (
                 <tr key={index} aria-current={mark.end >= until ? "step" : undefined}>
                   <th scope="row">{mark.title}</th><td>{show(mark.start, lang.value)}</td><td>{show(Math.min(mark.end, until), lang.value)}</td>
-                  <td>{t(mark.state === "run" ? "stateRun" : mark.state === "blocked" ? "stateBlocked" : mark.state === "switch" ? "stateSwitch" : "stateIdle")}</td>
+                  <td>{t(lines.dense ? (mark.state === "run" ? "legendDecode" : "legendPrefill") : mark.state === "run" ? "stateRun" : mark.state === "blocked" ? "stateBlocked" : mark.state === "switch" ? "stateSwitch" : "stateIdle")}</td>
                 </tr>
               ))}
             </tbody>

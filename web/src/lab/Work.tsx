@@ -4,6 +4,7 @@ import { list, t } from "../i18n";
 import { num, percent, show } from "../numbers";
 import { lang } from "../settings";
 import { Dot } from "./colours";
+import { clientOf } from "./explain";
 import { Chips, indexOf } from "./Keeps";
 import { entities } from "./marks";
 
@@ -16,6 +17,7 @@ interface Props {
 export function Work(props: Props) {
   if (props.answer.layer === "cpu") return <CpuWork {...props} />;
   if (props.answer.layer === "cluster") return <ClusterWork {...props} />;
+  if (props.answer.layer === "engine") return <EngineWork {...props} />;
   return <FlowWork {...props} />;
 }
 
@@ -68,6 +70,35 @@ function FlowWork({ answer, run, place }: Props) {
           );
         })}
       </ul>
+    </div>
+  );
+}
+
+function EngineWork({ answer, run, place }: Props) {
+  const step = run.steps[place];
+  const names = entities(answer);
+  const waiting = (step?.what["waiting"] ?? {}) as Record<string, number>;
+  const most = Math.max(1, ...run.steps.flatMap((each) => Object.values(each.what["waiting"] as Record<string, number>)));
+  const held = (step?.what["held"] ?? {}) as Record<string, number>;
+  const blocks = names.map((name) => Object.entries(held).reduce((sum, [id, count]) => sum + (clientOf(run, id) === name ? count : 0), 0));
+  const all = blocks.reduce((a, b) => a + b, 0) + num(step?.what["free"] ?? 0);
+  return (
+    <div class="work">
+      <h4>{t("queues")}</h4>
+      {names.slice(0, 12).map((name, index) => (
+        <div key={name} class="bar-row" data-waiting={name}>
+          <span class="bar-name"><Dot index={index} />{name}</span>
+          <span class="bar-box"><span class={`bar tone-${index % 6}`} style={{ width: `${(100 * (waiting[name] ?? 0)) / most}%` }} /></span>
+          <output>{waiting[name] ?? 0}</output>
+        </div>
+      ))}
+      <h4>{t("kvCache")}</h4>
+      <div class="bar-row" data-kv>
+        <span class="bar-name">KV</span>
+        <span class="bar-box tall">{blocks.map((count, index) => <span key={index} class={`bar stacked tone-${index % 6}`} style={{ width: `${(100 * count) / Math.max(all, 1)}%` }}>{count ? names[index] : ""}</span>)}</span>
+        <output>{show((100 * (all - num(step?.what["free"] ?? 0))) / Math.max(all, 1), lang.value, 0)} %</output>
+      </div>
+      <p class="scalar"><span>{t("batchSize")}</span><output>{step?.running.length ?? 0}</output></p>
     </div>
   );
 }

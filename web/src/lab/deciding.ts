@@ -4,6 +4,7 @@ import type { TraceStep } from "../api.types";
 export function decides(steps: readonly TraceStep[], place: number): boolean {
   const step = steps[place]!;
   if (!step.why) return false;
+  if (step.kind === "iteration") return (step.what["admitted"] as unknown[]).length > 0;
   if (step.kind !== "interval") return true;
   const before = steps[place - 1];
   const ran: unknown = step.what["ran"]?.[0];

@@ -18,6 +18,8 @@ export function sentences(answer: Answer, run: RunView, place: number): string[]
       return link(run, step);
     case "cluster":
       return cluster(step);
+    case "engine":
+      return engine(run, step);
     default:
       return [reason(step)];
   }
@@ -95,6 +97,26 @@ function cluster(step: TraceStep): string[] {
   return step.kind === "start" ? [t("sayTaskStarted", values), reason(step)] : [t("sayTaskDone", values)];
 }
 
+const clientsOf = new WeakMap<RunView, Map<string, string>>();
+
+/** Whose request it is. */
+export function clientOf(run: RunView, id: string): string {
+  let known = clientsOf.get(run);
+  if (!known) clientsOf.set(run, (known = new Map((run.result["jobs"] as Record<string, any>[]).map((job) => [job["id"], job["client"]]))));
+  return known.get(id) ?? "";
+}
+
+function engine(run: RunView, step: TraceStep): string[] {
+  const { what } = step;
+  const named = (ids: string[]) => list([...ids.slice(0, 6).map((id) => `${clientOf(run, id)} #${id}`), ...(ids.length > 6 ? ["…"] : [])]);
+  const found = [t("sayIteration", { time: say(step.time), decoding: what["decoding"], prefilled: what["prefilled"] })];
+  if (what["admitted"].length) found.push(t("sayAdmitted", { who: named(what["admitted"]) }), reason(step));
+  if (what["arrived"].length) found.push(t("sayArrived", { who: named(what["arrived"]) }));
+  if (what["first"].length) found.push(t("sayFirst", { who: named(what["first"]) }));
+  if (what["finished"].length) found.push(t("sayFinished", { who: named(what["finished"]) }));
+  return found;
+}
+
 export interface Candidate {
   id: string;
   value: unknown;
@@ -116,11 +138,11 @@ export function compared(answer: Answer, run: RunView, place: number): { what: s
   const step = run.steps[place];
   const before = run.steps[place - 1];
   if (!step?.why || !decides(run.steps, place)) return null;
-  const chosen = chosenOf(answer, step);
+  const chosen = answer.layer === "engine" ? clientOf(run, step.what["admitted"][0] ?? "") : chosenOf(answer, step);
   if (answer.layer === "cpu") return before ? cpuCompared(answer, run, before, step, chosen) : null;
   const table = TABLE[step.why.code];
-  const kept = (step.what["before"] ?? before?.show ?? {}) as Record<string, any>;
-  const waiting = answer.layer === "router" ? waitingBefore(step) : before ? Object.keys(before.queues) : [];
+  const kept = ((Object.keys(step.what["before"] ?? {}).length ? step.what["before"] : undefined) ?? before?.show ?? {}) as Record<string, any>;
+  const waiting = answer.layer === "engine" ? Object.keys((before?.what["waiting"] ?? {}) as object).filter((name) => before!.what["waiting"][name] > 0 || step.what["waiting"][name] > 0) : answer.layer === "router" ? waitingBefore(step) : before ? Object.keys(before.queues) : [];
   const values = table ? (kept[table] as Record<string, unknown> | undefined) : undefined;
   if (!values || !table) return null;
   const of = Object.entries(values)

@@ -9,6 +9,7 @@ export interface Mark {
   state: "run" | "idle" | "blocked" | "switch";
   label: string;
   title: string; // of the job, for the table
+  who?: number; // whose it is, where lanes are no entities
 }
 
 export interface Span {
@@ -30,6 +31,7 @@ export interface Lines {
   signs: Sign[];
   end: number;
   unit: "time" | "dispatch";
+  dense?: boolean; // many lanes without names of their own
 }
 
 export function linesOf(answer: Answer, run: RunView): Lines {
@@ -40,6 +42,8 @@ export function linesOf(answer: Answer, run: RunView): Lines {
       return routerLines(answer, run);
     case "link":
       return linkLines(answer, run);
+    case "engine":
+      return engineLines(answer, run);
     default:
       return clusterLines(answer, run);
   }
@@ -52,6 +56,7 @@ export function entities(answer: Answer): string[] {
   if (answer.layer === "cpu") return of(scenario["tasks"]);
   if (answer.layer === "router") return of(scenario["tenants"]);
   if (answer.layer === "cluster") return of(scenario["users"]);
+  if (answer.layer === "engine") return Object.keys(answer.runs[0]?.result["clients"] ?? {});
   if (scenario["flows"]?.length) return of(scenario["flows"]);
   return [...new Set<string>((scenario["packets"] ?? []).map((packet: Record<string, any>) => String(packet["flow"])))];
 }
@@ -159,4 +164,27 @@ function clusterLines(answer: Answer, run: RunView): Lines {
       title: `${step.what["user"]} ${index}`,
     }));
   return { lanes, marks, spans: [], signs: [], end: marks.length, unit: "dispatch" };
+}
+
+const NS = 1e9;
+
+/** Rows of the batch: each request takes the first row that is free. Its prompt is light, its answer full. */
+function engineLines(answer: Answer, run: RunView): Lines {
+  const names = entities(answer);
+  const jobs = (run.result["jobs"] as Record<string, any>[]).filter((job) => job["admitted"] !== null).sort((a, b) => a["admitted"] - b["admitted"]);
+  const free: number[] = []; // when each row is free again
+  const marks: Mark[] = [];
+  let end = 0;
+  for (const job of jobs) {
+    const found = free.findIndex((until) => until <= job["admitted"]);
+    const lane = found < 0 ? free.length : found;
+    const over = job["finish"] ?? job["admitted"];
+    free[lane] = over;
+    const first = job["first_token"] ?? over;
+    const common = { lane, label: "", title: `${job["client"]} #${job["id"]}`, who: names.indexOf(job["client"]) };
+    marks.push({ ...common, start: job["admitted"] / NS, end: first / NS, state: "switch" });
+    marks.push({ ...common, start: first / NS, end: over / NS, state: "run" });
+    end = Math.max(end, over / NS);
+  }
+  return { lanes: free.map((_, index) => String(index + 1)), marks, spans: [], signs: [], end, unit: "time", dense: true };
 }

@@ -1,5 +1,5 @@
 // The lab's modes: which scenarios belong to each, and what it opens with.
-export type Mode = "cpu" | "router" | "link" | "cluster" | "periodic" | "locks";
+export type Mode = "cpu" | "router" | "link" | "engine" | "cluster" | "periodic" | "locks";
 
 export interface ModeView {
   layer: string;
@@ -11,6 +11,7 @@ export const MODES: Record<Mode, ModeView> = {
   cpu: { layer: "cpu", scenario: "cpu/lab", policies: ["fcfs", "srtf"] },
   router: { layer: "router", scenario: "router/lab", policies: ["request-rr", "sfq"] },
   link: { layer: "link", scenario: "link/eights-and-twos", policies: ["gps", "wfq", "sfq", "drr:quantum=8"] },
+  engine: { layer: "engine", scenario: "engine/noisy-neighbour", policies: ["fcfs", "vtc"] },
   cluster: { layer: "cluster", scenario: "cluster/drf-paper", policies: ["drf"] },
   periodic: { layer: "cpu", scenario: "cpu/rm-misses-edf-holds", policies: ["rm", "edf"] },
   locks: {
@@ -27,6 +28,7 @@ export const USUAL: Record<Mode, string[]> = {
   cpu: ["fcfs", "sjf", "srtf", "rr:quantum=2", "mlfq"],
   router: ["fcfs", "request-rr", "shortest", "sfq"],
   link: ["gps", "wfq", "wf2q", "sfq", "drr:quantum=8"],
+  engine: ["fcfs", "vtc", "lcf", "dlpm", "lpm"],
   cluster: ["drf", "drf:misfit=skip", "fcfs"],
   periodic: ["rm", "edf", "priority"],
   locks: [

@@ -8,8 +8,8 @@ const ROWS: [number, [string, string][]][] = [
   [5, [["DRR", "/lab/link?s=link/drr-small-quantum"]]],
   [6, [["DRF", "/lab/cluster"]]],
   [7, [["", "/lab/router"]]],
-  [8, [["VTC", "/lab/map"]]],
-  [9, [["DLPM / D²LPM", "/lab/map"]]],
+  [8, [["VTC", "/lab/engine"]]],
+  [9, [["DLPM / D²LPM", "/lab/engine?s=engine/locality"]]],
   [10, [["", "/lab/map"]]],
 ];
 
