@@ -24,8 +24,9 @@ def main(rounds: int) -> None:
     python = peer("ns.py==0.4.3")
     sides: list[Side] = [(name, flows, "") for name in AGAINST for flows in (FEW, MANY)]
     sides += [("sfq", flows, record) for flows in RECORDED for record in ("", "events")]
+    own = [sys.executable, "-m", "bench.sim.fairq_link"]
     commands: dict[Side, list[str]] = {
-        (name, flows, record): [sys.executable, "-m", "bench.sim.fairq_link", name, str(flows), str(PACKETS), record]
+        (name, flows, record): [*own, name, str(flows), str(PACKETS), *filter(None, [record])]
         for name, flows, record in sides
     }
     if python:
@@ -35,9 +36,8 @@ def main(rounds: int) -> None:
     found = race(commands, rounds)
     for name, (server, factor) in AGAINST.items():
         for flows in (FEW, MANY):
-            own = found[name, flows, ""].seconds
             if python:
-                ratio = found[server, flows, ""].seconds / own
+                ratio = found[server, flows, ""].seconds / found[name, flows, ""].seconds
                 verdict(f"{name}, {flows} flows: packets/s beside ns.py's {server}", ratio, least=factor)
     for name in AGAINST:
         ratio = found[name, MANY, ""].seconds / found[name, FEW, ""].seconds

@@ -16,7 +16,7 @@ SLICE = 8  # the peer's quantum
 def bursts(tasks: int) -> list[int]:
     """CPU time of each of `tasks` that all arrive at 0."""
     source = random.Random(1)
-    return [source.randint(1, 2 * SLICE) for _ in range(tasks)]
+    return [source.randint(1, 4 * SLICE) for _ in range(tasks)]
 
 
 def customers(count: int, load: float = 0.9, grain: int = 1000) -> list[tuple[int, int]]:

@@ -83,11 +83,11 @@ class ClientPolicy(FlowPolicy):
             self.settle(job.flow)
 
     def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
-        flow = job.flow
-        if flow in self.running:
-            self.running[flow] -= 1
-            if not self.running[flow]:
-                del self.running[flow]
+        flow, running = job.flow, self.running
+        if (others := running.get(flow, 0) - 1) > 0:
+            running[flow] = others
+        else:
+            running.pop(flow, None)
         if reason is Stop.FINISHED or reason is Stop.BLOCKED:
             self.settle(flow)
 

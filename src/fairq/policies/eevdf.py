@@ -32,8 +32,7 @@ from fairq.core.eligible import Eligible
 from fairq.core.job import Job
 from fairq.core.number import TAG_BITS, Number, quotient, to_json
 from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Need, Param, Pick, Time, Unit, View, Why
-
-UNTOLD = Why("earliest-eligible")
+from fairq.core.queues import ONE
 
 
 class EEVDF(ClientPolicy):
@@ -74,7 +73,7 @@ class EEVDF(ClientPolicy):
         return quotient(self.service, self.total) if self.total else self.resting
 
     def rank(self, flow: str) -> tuple[Number, Number]:
-        return self.v[flow] if self.linux else self.begun[flow], self.due[flow]
+        return (self.v if self.linux else self.begun)[flow], self.due[flow]
 
     def select(self, now: Time, view: View) -> Decision:
         if not self.ranking:
@@ -90,15 +89,20 @@ class EEVDF(ClientPolicy):
     def take(self, now: Time, view: View) -> Job | None:
         if not self.ranking:
             return None
-        job = self.head(self.first())
-        self.commit(Pick(job, UNTOLD), now)
-        return job
+        flow = self.first()
+        self.picked(flow)
+        self._waiting -= 1
+        return self._take_head(flow)
 
-    def charged(self, flow: str, amount: int) -> None:
+    def charge(self, job: Job, amount: int, now: Time) -> None:
+        flow = job.flow
         self.service += amount
-        self.v[flow] = v = self.v[flow] + self.normalized(flow, amount)
+        above, below = self.weights.get(flow, ONE)
+        self.v[flow] = v = self.v[flow] + (amount if above == below else self.layer.normalize(amount, above, below))
         if v >= self.due[flow]:
             self.ask(flow, self.asked[flow])
+        if flow in self.ranking:
+            self.ranking.put(flow, self.rank(flow))
 
     def ask(self, flow: str, ticks: Number) -> None:
         """A request begins."""
@@ -107,7 +111,9 @@ class EEVDF(ClientPolicy):
 
     def slice(self, job: Job) -> int:
         flow = job.flow
-        rest = ceil((self.due[flow] - self.v[flow]) * self.shares.get(flow, 1))
+        rest = self.due[flow] - self.v[flow]
+        if (weight := self.shares.get(flow, 1)) != 1 or type(rest) is not int:
+            rest = ceil(rest * weight)
         return rest if self.linux and self.parity else min(rest, self.quantum)
 
     def preempts(self, running: Job, now: Time) -> bool:
@@ -147,7 +153,8 @@ class EEVDF(ClientPolicy):
 
     def picked(self, flow: str) -> None:
         super().picked(flow)
-        self.came.clear()
+        if self.came:
+            self.came.clear()
 
     def reweighted(self, flow: str, old: Number) -> None:
         """The lag stays: distances from V shrink as the weight grows."""

@@ -13,7 +13,7 @@ class FCFS(FlowPolicy):
     unit = Unit.ORDER
 
     def rank(self, flow: str) -> tuple[int, str]:
-        job = self.head(flow)
+        job = self.queues[flow][0]
         return job.seq, job.id
 
     def why(self, flow: str, rank: tuple[int, str]) -> Why:

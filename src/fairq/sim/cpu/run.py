@@ -11,6 +11,7 @@ from fairq.measure.cpu import Measures, Story, measure, shares
 from fairq.measure.fairness import Interval
 from fairq.measure.latency import flat
 from fairq.policies import make
+from fairq.sim.collector import collector_paused
 from fairq.sim.cpu.live import Live
 from fairq.sim.cpu.machine import Machine
 from fairq.sim.cpu.processor import Slice
@@ -39,8 +40,9 @@ class CpuRun(Run):
         self.scenario, self.spec, self.steps = scenario, policy, record or "events"
         bound = self._bound()
         self.policy, self.params = bound.name, bound.parameters()
-        machine = Machine(scenario, bound)
-        machine.run()
+        with collector_paused():
+            machine = Machine(scenario, bound)
+            machine.run()
         self.lives, self.deadlock = machine.lives, machine.deadlock
         self.switches, self.moments = machine.switches, machine.moments
         self.end = machine.end or machine.now
