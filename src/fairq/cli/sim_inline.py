@@ -39,7 +39,8 @@ def assemble(
         given.pop("policy", None)
         given["policies"] = list(policies)
     if given.get("layer") != layer:
-        raise InvalidScenario([f"{source.where(('layer',))}: layer = {given.get('layer')!r}: must be {layer} here"])
+        wrong = f"layer = {given['layer']!r}: must be" if "layer" in given else "layer: missing; must be"
+        raise InvalidScenario([f"{source.where(('layer',))}: {wrong} {layer} here"])
 
     def where(place: Place) -> str:
         key = str(place[0]) if place else ""
