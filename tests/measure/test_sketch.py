@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from fairq.measure.latency import nearest_rank
 from fairq.measure.sketch import Sketch
-from fairq.measure.tokens import TokenTimes
 
 
 @settings(max_examples=60, deadline=None)
@@ -67,17 +66,3 @@ def test_negative_values_and_other_accuracies_are_refused() -> None:
     with pytest.raises(ValueError, match="no values"):
         sketch.percentiles([50])
     assert sketch.summary() is None
-
-
-def test_a_clients_tokens_add_up() -> None:
-    times = TokenTimes()
-    for _ in range(3):
-        times.came()
-    times.left(0, 10, 30, 130, (100, 11), cached=64)  # 20 after admission; ten gaps in 100
-    times.left(5, 10, 50, 60, (20, 2), served=False)  # cancelled after two tokens
-    times.left(7, None, None, 9, (40, 0), served=False)  # cancelled while it waited
-    assert (times.requests, times.served) == (3, 1)
-    assert (times.input_tokens, times.output_tokens, times.cached_tokens) == (120, 13, 64)
-    assert times.service() == 120 + 2 * 13
-    assert times.ttft.total == 30 + 45
-    assert (times.waiting.total, times.response.total, times.tpot.mean) == (10 + 5, 130, 10)

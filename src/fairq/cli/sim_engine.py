@@ -83,6 +83,9 @@ def engine(
     mode: Annotated[
         str | None, typer.Option("--engine", metavar="jump|step", help="From event to event, or by iterations.")
     ] = None,
+    occupancy: Annotated[
+        bool | None, typer.Option("--occupancy", help="Measure cache, batch and gaps between tokens at every event.")
+    ] = None,
     isolation: Annotated[
         bool | None, typer.Option("--isolation", help="Run every client alone too: how much longer it takes among all.")
     ] = None,
@@ -122,6 +125,7 @@ def engine(
         "head": head,
         "prefix_cache": prefix_cache,
         "engine": mode,
+        "occupancy": occupancy,
         "isolation": isolation,
         "seed": seed,
     }

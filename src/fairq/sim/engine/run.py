@@ -22,6 +22,7 @@ from fairq.sim.engine.bounds import Bound, watch
 from fairq.sim.engine.call import Call
 from fairq.sim.engine.closed import Closed, ClosedJumping, ClosedStepping, without
 from fairq.sim.engine.jumping import Jumping
+from fairq.sim.engine.occupancy import Occupancy, both
 from fairq.sim.engine.scenario import SECOND, EngineScenario
 from fairq.sim.engine.stepping import Stepping
 from fairq.sim.scenario import Run
@@ -82,6 +83,9 @@ class EngineRun(Run):
             self.engine = engines[scenario.engine](made, scenario.limits_for_prefixes(), scenario.cost_model())
             bind(made, self.engine, self._weights, scenario.seed)
             watching = watch(self.engine, len(flows))
+            self.occupancy = Occupancy(self.engine) if scenario.occupancy else None
+            if self.occupancy is not None:
+                self.engine.watch = both(self.engine.watch, self.occupancy)
             if isinstance(self.engine, Closed):
                 self.engine.follow(followers)
             self.engine.add(without(self.calls, followers))
@@ -191,9 +195,21 @@ class EngineRun(Run):
             "preemptions": self.engine.preemptions,
             "cache_hit_ratio": self.cache_hit_ratio,
             "bounds": msgspec.to_builtins(self.bounds),
+            "occupancy": self._filled(),
             "isolation": self.isolation if self.scenario.isolation else None,
             "counters": self.counters,
             "digest": self.digest,
+        }
+
+    def _filled(self) -> dict[str, Any] | None:
+        """Shares, sequences, and gaps between tokens in seconds."""
+        if self.occupancy is None:
+            return None
+        filled = self.occupancy.filled()
+        return {
+            "kv": {"mean": filled.kv_mean, "max": filled.kv_max},
+            "batch": {"mean": filled.batch_mean, "max": filled.batch_max},
+            "gap": _seconds(filled.gaps),
         }
 
     def jobs(self) -> list[dict[str, Any]]:

@@ -104,6 +104,7 @@ class EngineScenario(Scenario):
     workload    a synthetic workload, drawn with the scenario's seed, likewise: NAME or NAME:key=value,key=value
     tenants_by  who a recorded request is charged to: trace, one, hash:K, prefix:K
     only        this client's requests alone
+    occupancy   measure cache, batch and gaps between tokens at every event
     isolation   run every client alone as well, and say how much longer its requests take among all
     first       only so many recorded requests
     speed       the trace's time runs so many times faster
@@ -135,6 +136,7 @@ class EngineScenario(Scenario):
     tenants_by: str | None = None
     only: Name | None = None
     isolation: bool = False
+    occupancy: bool = False
     first: Positive | None = None
     speed: Ratio = Field(default=1, validate_default=True)
 

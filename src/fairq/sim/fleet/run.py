@@ -59,6 +59,7 @@ class FleetRun(EngineRun):
             self.fleet = Fleet(members, router, placement, scenario.slots, prediction)
             self.fleet.run(without(self.calls, followers), followers)
         self.engine = members[0]
+        self.occupancy = None
         self.bounds = self._bounds(made, placement)
         self.counters = {}
 
@@ -82,7 +83,7 @@ class FleetRun(EngineRun):
 
     def as_json(self) -> dict[str, Any]:
         told = super().as_json() | {name: self._total(name) for name in ("iterations", "preemptions")}
-        del told["counters"], told["engine"]
+        del told["counters"], told["engine"], told["occupancy"]
         scenario = self.scenario
         before = {"router": scenario.router, "placement": scenario.placement, "slots": scenario.slots}
         return told | before | {"engines": self.engines()}
