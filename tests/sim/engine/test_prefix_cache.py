@@ -143,7 +143,7 @@ def test_shared_system_prompts_survive_in_little_memory() -> None:
     assert found * total == (len(made) - 3) * 64
 
 
-def test_matching_costs_the_length_of_the_match_not_of_the_prompt() -> None:
+def test_matching_a_million_blocks_looks_at_twenty() -> None:
     class Counted(dict[int, int]):
         looked = 0
 
@@ -159,4 +159,4 @@ def test_matching_costs_the_length_of_the_match_not_of_the_prompt() -> None:
     cache.users = Counted(cache.users)
     known = next(iter(cache.users))
     assert cache.match((known, *range(10**6, 2 * 10**6))) == 1
-    assert cache.users.looked == 2
+    assert cache.users.looked <= 20
