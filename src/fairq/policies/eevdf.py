@@ -141,13 +141,14 @@ class EEVDF(ClientPolicy):
         self.came.add(flow)
 
     def left(self, flow: str) -> None:
-        weight = self.weight(flow)
-        mean = quotient(self.service, self.total + weight)
-        v = self.v.pop(flow)
+        weight, v = self.weight(flow), self.v.pop(flow)
+        total = self.total + weight
         limit = quotient(2 * self.asked[flow], weight) if self.linux else 0
-        self.owed[flow] = max(-limit, min(mean - v, limit))
+        lead, most = self.service - v * total, limit * total  # V - v and its limit, times the weight of all
+        self.owed[flow] = limit if lead >= most else -limit if lead <= -most else quotient(lead, total)
+        if not self.total:
+            self.resting = quotient(self.service, total)
         self.service = quotient(self.service - weight * v, 1)
-        self.resting = mean
         del self.begun[flow], self.due[flow]
         self.came.discard(flow)
 
