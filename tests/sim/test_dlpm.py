@@ -6,6 +6,7 @@ from itertools import combinations
 from statistics import mean
 
 import pytest
+from tests.sim.engines import engine
 
 from fairq.core.job import Generation
 from fairq.policies import make
@@ -57,11 +58,11 @@ def documents(seed: int, requests: int = 150, clients: str = CLIENTS, longest: i
 
 
 def serve(policy: str, calls: list[Call], kind: type[Batch] = Jumping, limits: Limits = ROOM) -> Batch:
-    engine = kind(made := make(policy), limits, COST)
-    bind(made, engine, {client: Fraction(1) for client in CLIENTS}, 0)
-    engine.add(calls)
-    engine.run()
-    return engine
+    one = kind(made := make(policy), limits, COST)
+    bind(made, one, {client: Fraction(1) for client in CLIENTS}, 0)
+    one.add(calls)
+    one.run()
+    return one
 
 
 def hits(calls: list[Call]) -> float:
@@ -79,8 +80,8 @@ def service(calls: list[Call]) -> dict[str, int]:
 
 def widest(policy: str, calls: list[Call]) -> int:
     """The largest difference of true service between two clients while both have requests waiting."""
-    engine = Stepping(made := make(policy), ROOM, COST)
-    bind(made, engine, {client: Fraction(1) for client in CLIENTS}, 0)
+    one = Stepping(made := make(policy), ROOM, COST)
+    bind(made, one, {client: Fraction(1) for client in CLIENTS}, 0)
     pairs: dict[tuple[str, str], tuple[int, int]] = {}
     worst = 0
 
@@ -94,9 +95,9 @@ def widest(policy: str, calls: list[Call]) -> int:
             worst = max(worst, most - least)
         pairs = still
 
-    engine.watch = look
-    engine.add(calls)
-    engine.run()
+    one.watch = look
+    one.add(calls)
+    one.run()
     return worst
 
 
@@ -109,18 +110,30 @@ def test_service_of_clients_that_wait_is_within_2_u_and_quantum(quantum: int, se
     assert widest(f"dlpm:quantum={quantum}", calls) <= 2 * (u + quantum)
 
 
+def test_a_run_watches_the_bound_and_knows_its_assumptions() -> None:
+    requests = [{"client": name, "prompt": 8, "output": 12, "count": 20} for name in "AB"]
+    keys = {"pool_tokens": 100, "reserve": "limit"}
+    (bound,) = engine(requests, "dlpm:quantum=50", **keys).bounds
+    assert bound.limit == 2 * (8 + 2 * 100 + 50)
+    assert bound.holds
+    assert bound.worst is not None
+    assert 0 < bound.worst <= bound.limit
+    (unknown,) = engine(requests, "dlpm:quantum=50", **keys | {"reserve": "prompt", "pool_tokens": 50}).bounds
+    assert (unknown.holds, unknown.unless) == (None, "requests were preempted")
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_quotas_stay_between_minus_u_and_the_quantum(seed: int) -> None:
     """Lemma A.1, at every event of a run."""
     calls, quantum = documents(seed), 300
     u = max(call.prompt for call in calls) + 2 * POOL
     policy = DLPM(quantum=quantum)
-    engine = Stepping(policy, ROOM, COST)
-    bind(policy, engine, {client: Fraction(1) for client in CLIENTS}, 0)
+    one = Stepping(policy, ROOM, COST)
+    bind(policy, one, {client: Fraction(1) for client in CLIENTS}, 0)
     seen: list[int] = []
-    engine.watch = lambda: seen.extend(policy.show()["quota"].values())
-    engine.add(calls)
-    engine.run()
+    one.watch = lambda: seen.extend(policy.show()["quota"].values())
+    one.add(calls)
+    one.run()
     assert -u < min(seen)
     assert max(seen) <= quantum
 
@@ -172,9 +185,9 @@ def test_one_client_alone_is_served_as_by_longest_prefix_match_while_it_has_quot
 def test_a_pass_that_admits_nobody_ends() -> None:
     """The paper's inner loop has no way out when nothing fits though a client has quota; here time goes on."""
     calls = documents(0, requests=40, clients="AB")
-    engine = serve("dlpm:quantum=100000", calls, limits=Limits(**{**_fields(ROOM), "pool_tokens": 15 * BLOCK}))
+    one = serve("dlpm:quantum=100000", calls, limits=Limits(**{**_fields(ROOM), "pool_tokens": 15 * BLOCK}))
     assert all(call.reason == "stop" for call in calls)
-    assert engine.iterations > 40
+    assert one.iterations > 40
 
 
 def _fields(limits: Limits) -> dict[str, object]:

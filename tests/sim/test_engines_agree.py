@@ -1,5 +1,6 @@
 """The jumping engine gives the stepping engine's results bit for bit, whatever traffic, rules and policy."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +10,11 @@ from tests.sim.engines import both, drive, engines, families, traffic
 
 from fairq.sim.engine.call import Call
 from fairq.sim.engine.jumping import Jumping
+from fairq.sim.engine.run import EngineRun
+from fairq.sim.engine.scenario import EngineScenario
 from fairq.sim.engine.stepping import Stepping
 
+ARENA = Path(__file__).parents[2] / "data" / "vtc_real_trace.csv"
 PREDICTED = [f"vtc-predict:predictor={name}" for name in ("last5", "ema", "oracle", "oracle50,cost=a10g")]
 POLICIES = ["fcfs", "vtc", "vtc:cost=a10g", "lcf", "rpm:limit=3", "sfq", "request-rr", "drr", "priority", *PREDICTED]
 
@@ -66,3 +70,16 @@ def test_a_blocked_head_is_overtaken_while_counters_move() -> None:
     assert first_a.finish is not None
     assert 6 * 10**9 < second_b.admitted < first_a.finish == second_a.admitted
     assert jump.digest == step.digest
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "vtc", "vtc-predict:predictor=ema", "equinox", "dlpm", "attained-service"])
+@pytest.mark.parametrize(
+    "keys", [{}, {"reserve": "prompt", "block_tokens": 16}, {"reserve": "limit", "prefill": "chunked"}], ids=str
+)
+def test_they_agree_on_the_arena_trace(policy: str, keys: dict[str, Any]) -> None:
+    """27 clients, a pool of 10,000 tokens that is always full."""
+    told = []
+    for kind in ("step", "jump"):
+        given = {"trace": ARENA, "first": 200, "speed": 3, "engine": kind}
+        told.append(EngineRun(EngineScenario.model_validate(given | keys), policy).digest)
+    assert told[0] == told[1]

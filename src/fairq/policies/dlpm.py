@@ -66,8 +66,12 @@ class DLPM(JobPolicy):
         super().bind(layer)
         self.clock = layer.clock
 
+    def read(self, flow: str) -> int:
+        """The service of a client until now."""
+        return int(self.used[flow].read(self.clock()))
+
     def quota(self, flow: str) -> int:
-        return self.refills[flow] * self.quantum - int(self.used[flow].read(self.clock()))
+        return self.refills[flow] * self.quantum - self.read(flow)
 
     def rank(self, job: Job) -> Any:
         return 0
@@ -169,7 +173,7 @@ class DLPM(JobPolicy):
     def show(self) -> Mapping[str, Any]:
         return {
             "quota": {flow: self.quota(flow) for flow in sorted(self.used)},
-            "counters": {flow: int(self.used[flow].read(self.clock())) for flow in sorted(self.used)},
+            "counters": {flow: self.read(flow) for flow in sorted(self.used)},
         }
 
     def state(self) -> dict[str, Any]:

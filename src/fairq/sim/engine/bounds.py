@@ -1,24 +1,27 @@
-"""VTC's bounds, watched while an engine runs: Lemma 4.3 and theorem 4.4 of the paper.
+"""The bounds of VTC and DLPM, watched while an engine runs: VTC's Lemma 4.3 and theorem 4.4, DLPM's theorem 4.1.
 
     spread   max - min of the counters of clients with queued requests            at most U
-    gap      |W_f - W_g| over any interval in which f and g both have some        at most 2U
+    gap      |W_f - W_g| over any interval in which f and g both have some        at most 2U; DLPM: 2(U + quantum)
 
-W is normalized service by tokens. U = max(w_p * longest input, w_q * M) / least weight, and M is the most tokens a
-running batch can hold: the pool, or, where blocks are not reserved for whole answers, the most that the answers and
-prompts running together came to, if that is more: two answers of 60 do not fit into 100 tokens at once, but one may
-end before the other grows. They hold for one engine that preempts nobody and in which a head that does not fit waits.
+W is normalized service by tokens. U = max(w_p * longest input, w_q * M) / least weight; for DLPM the sum of the two
+instead of the larger, without weights. M is the most tokens that a running batch can hold: the pool, or, where blocks
+are not reserved for whole answers, the most that the answers and prompts running together came to, if that is more:
+two answers of 60 do not fit into 100 tokens at once, but one may end before the other grows. They hold for one engine
+that preempts nobody and in which a head that does not fit waits.
 
 Counters are linear in the service clock between two events, so whatever is largest is so at an event.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import combinations
 
 from msgspec import Struct
 
 from fairq.core.number import Number
+from fairq.policies.dlpm import DLPM
 from fairq.policies.vtc import VTC
 from fairq.sim.engine.batch import Batch
 
@@ -39,10 +42,16 @@ class Bound(Struct, frozen=True, omit_defaults=True):
 
 
 class Watch:
-    """Call it at every event, before and after admissions."""
+    """Call it at every event, before and after admissions.
 
-    def __init__(self, engine: Batch, policy: VTC, clients: int) -> None:
+    read     a client's counter now: its service but for a constant, while it waits
+    waiting  the clients with queued requests
+    """
+
+    def __init__(self, engine: Batch, policy: VTC | DLPM, clients: int) -> None:
         self.engine, self.policy = engine, policy
+        self.read = policy.read
+        self.waiting: Mapping[str, object] = policy.ranking if isinstance(policy, VTC) else policy.queued
         self.paired = clients <= MOST_PAIRED
         self.spread: Number = 0
         self.gap: Number = 0
@@ -51,13 +60,12 @@ class Watch:
 
     def __call__(self) -> None:
         self.together = max(self.together, sum(c.prompt + c.output for c in self.engine.members.values()))
-        read, waiting = self.policy.read, sorted(self.policy.ranking)
-        counters = {flow: read(flow) for flow in waiting}
+        counters = {flow: self.read(flow) for flow in self.waiting}
         if len(counters) > 1:
             self.spread = max(self.spread, max(counters.values()) - min(counters.values()))
         if self.paired:
             apart = {}
-            for pair in combinations(waiting, 2):
+            for pair in combinations(sorted(counters), 2):
                 distance = counters[pair[0]] - counters[pair[1]]
                 least, most = self._apart.get(pair, (distance, distance))
                 apart[pair] = least, most = min(least, distance), max(most, distance)
@@ -67,13 +75,18 @@ class Watch:
     def bounds(self, parts: int, least_weight: Fraction, longest_input: int) -> list[Bound]:
         """parts: how many units of a counter one unit of cost is at weight 1."""
         policy, engine = self.policy, self.engine
-        passed_over = engine.limits.head == "skip"
+        tokens = max(engine.limits.pool_tokens, self.together)
+        inputs, outputs = policy.input * longest_input, policy.output * tokens
+        if isinstance(policy, DLPM):
+            found = [("dlpm-gap", 2.0 * (inputs + outputs + policy.quantum), self.gap)] * self.paired
+            parts, passed_over = 1, False  # it passes over heads itself, and takes no weights
+        else:
+            unit = float(max(inputs, outputs) / least_weight)
+            found = [("vtc-spread", unit, self.spread)] + [("vtc-gap", 2 * unit, self.gap)] * self.paired
+            passed_over = engine.limits.head == "skip"
         if engine.preemptions or passed_over:
             unless = "a head that does not fit is passed over" if passed_over else "requests were preempted"
-            return [Bound(name, None, None, None, unless) for name in ("vtc-spread", "vtc-gap")]
-        tokens = max(engine.limits.pool_tokens, self.together)
-        unit = float(max(policy.input * longest_input, policy.output * tokens) / least_weight)
-        found = [("vtc-spread", unit, self.spread)] + [("vtc-gap", 2 * unit, self.gap)] * self.paired
+            return [Bound(name, None, None, None, unless) for name, _, _ in found]
         return [
             Bound(name, limit, float(Fraction(worst) / parts), worst <= limit * parts) for name, limit, worst in found
         ]
@@ -82,7 +95,12 @@ class Watch:
 def watch(engine: Batch, clients: int) -> Watch | None:
     """Of a run whose policy keeps the bounds and whose clients are few enough to be read at every event."""
     policy = engine.policy
-    if type(policy) is not VTC or policy.cost != "weights" or clients > MOST_CLIENTS:
+    if type(policy) is VTC:
+        known = policy.cost == "weights" and clients <= MOST_CLIENTS
+    else:
+        known = type(policy) is DLPM and clients <= MOST_PAIRED
+    if not known:
         return None
+    assert isinstance(policy, (VTC, DLPM))
     engine.watch = found = Watch(engine, policy, clients)
     return found
