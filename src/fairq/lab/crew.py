@@ -9,7 +9,7 @@ import sys
 
 from fairq.lab.worker import failure
 
-SECONDS = 10.0  # for one order
+SECONDS = 20.0  # for one order
 QUEUED = 8  # orders that may wait for the worker
 
 
@@ -19,6 +19,11 @@ class Crew:
         self._process: asyncio.subprocess.Process | None = None
         self._turn = asyncio.Lock()
         self._waiting = 0
+
+    async def warm(self) -> None:
+        """Start the worker before it is asked."""
+        async with self._turn:
+            await self._start()
 
     async def answer(self, order: bytes) -> tuple[int, bytes]:
         """`order`: JSON on one line. (HTTP status, JSON)"""

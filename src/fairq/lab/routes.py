@@ -1,5 +1,6 @@
 """The lab's addresses: its pages and its API. Who may ask is decided by whoever mounts them."""
 
+import asyncio
 from collections.abc import Callable
 from functools import cache
 
@@ -26,6 +27,7 @@ class Lab:
     def __init__(self, live: bool = False) -> None:
         self.live = live
         self.crew = Crew()
+        self._warming: asyncio.Task[None] | None = None
 
     def routes(self) -> list[BaseRoute]:
         return [
@@ -39,10 +41,16 @@ class Lab:
         ]
 
     async def page(self, request: Request) -> Response:
+        if self._warming is None:  # what the page asks for next
+            self._warming = asyncio.create_task(self._warm())
         try:
             return Response(page(self.live), media_type="text/html")
         except NotBuilt as error:
             return Response(f"{error}\n", 503, media_type="text/plain")
+
+    async def _warm(self) -> None:
+        await self.crew.warm()
+        await asyncio.to_thread(lambda: (catalogue.scenarios(), catalogue.policies()))
 
     async def static(self, request: Request) -> Response:
         name = request.path_params["name"]

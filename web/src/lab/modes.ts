@@ -11,7 +11,7 @@ export const MODES: Record<Mode, ModeView> = {
   cpu: { layer: "cpu", scenario: "cpu/lab", policies: ["fcfs", "srtf"] },
   router: { layer: "router", scenario: "router/lab", policies: ["request-rr", "sfq"] },
   link: { layer: "link", scenario: "link/eights-and-twos", policies: ["gps", "wfq", "sfq", "drr:quantum=8"] },
-  engine: { layer: "engine", scenario: "engine/noisy-neighbour", policies: ["fcfs", "vtc"] },
+  engine: { layer: "engine", scenario: "engine/lab", policies: ["fcfs", "vtc"] },
   cluster: { layer: "cluster", scenario: "cluster/drf-paper", policies: ["drf"] },
   periodic: { layer: "cpu", scenario: "cpu/rm-misses-edf-holds", policies: ["rm", "edf"] },
   locks: {

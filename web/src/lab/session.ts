@@ -65,6 +65,12 @@ export async function catalogued(): Promise<boolean> {
 
 export async function load(to: Mode, shown: Shown): Promise<void> {
   const view = MODES[to];
+  if (mode.value !== to) {
+    batch(() => {
+      mode.value = to;
+      answer.value = null; // another layer's runs would not fit what is shown
+    });
+  }
   if (!(await catalogued())) return;
   const found = gallery.value.find((each) => each.id === (shown.scenario ?? view.scenario));
   const start = found ?? gallery.value.find((each) => each.id === view.scenario)!;
