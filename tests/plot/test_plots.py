@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 from fairq.cli.sim import app
@@ -93,6 +94,19 @@ def test_a_link_shows_every_packet_when_it_was_sent() -> None:
     assert bars(drawn.axes[0]) == {"f1": [(3, 4), (4, 5), (5, 7), (11, 13)], "f2": [(0, 3), (7, 9), (9, 11)]}
     diamonds = {float(at) for line in drawn.axes[0].lines if line.get_marker() == "D" for at in line.get_xdata()}
     assert diamonds == {3, 5, 9, 13, 11}  # the finishes in GPS
+
+
+def test_a_picture_of_drr_counts_the_visits_that_sent_nothing() -> None:
+    """Quantum 100, by hand: 50 goes at the third visit, 200 at the fourth; then ten send nothing, until f1 has 500."""
+    drawn = figure(*run_of("link/drr-small-quantum", "drr:quantum=100"))
+    first = min((text for text in drawn.axes[0].texts if text.get_position()[1] == 1), key=lambda t: t.get_position())
+    assert (first.get_position()[0], first.get_text()) == (500, "skip 10")  # f1's 500, sent from 250 to 750
+    assert "skip n" in legend_of(drawn)
+    assert "on bars" not in legend_of(figure(*run_of("link/lying-lengths", "sfq")))  # there is no room for them
+
+
+def legend_of(drawn: Figure) -> str:
+    return "\n".join(text.get_text() for legend in drawn.legends for text in legend.get_texts())
 
 
 def test_what_is_fair_does_not_depend_on_what_was_said() -> None:

@@ -19,7 +19,13 @@ MOST_ROWS = 16
 MOST_PACKETS = 120  # in a picture
 MOST_TAGS = 34  # written beside bars
 MOST_LINES = 6
-TAGS = {"finish": "F", "meter": "S", "start": "S", "clock": "VC", "visits": "+Q ×"}
+TAGS = {"finish": "F", "meter": "S", "start": "S", "clock": "VC", "visits": "skip "}
+MEANINGS = {
+    "S": "S start tag",
+    "F": "F finish tag",
+    "VC": "VC clock",
+    "skip ": "skip n: visits on the way that sent nothing",
+}
 FLUID: dict[str, Any] = {"marker": "D", "linestyle": "", "markerfacecolor": "white", "markeredgecolor": INK}
 
 Curve = list[tuple[float, float]]
@@ -31,11 +37,12 @@ def draw(scenario: LinkScenario, runs: Sequence[LinkRun]) -> Figure:
     until = min(max(seen(run) for run in runs), max(end(run) for run in runs))
     chart = 0.3 * len(flows) + 0.15
     figure, panels = sheet(scenario.title, [Panel(chart), Panel(1.15, 0.12)] * len(runs), flows, keys=6)
+    written: set[str] = set()
     for index, run in enumerate(runs):
         axes, below = panels[2 * index], panels[2 * index + 1]
         if index == 0 or run.scenario is not runs[index - 1].scenario:
             fluid = LinkRun(honest(run.scenario), "gps")
-        packets(axes, run, fluid, flows, found, until)
+        written |= packets(axes, run, fluid, flows, found, until)
         service(below, run, fluid, flows, found, until)
         for one in (axes, below):
             one.set_xlim(0, until)
@@ -45,7 +52,8 @@ def draw(scenario: LinkScenario, runs: Sequence[LinkRun]) -> Figure:
     told: list[Any] = [Line2D([], [], label="the fluid (GPS) ends this packet", markersize=4.5, **FLUID)]
     told.append(Line2D([], [], color=SOFT, linestyle="--", label="service in the fluid"))
     told.append(Line2D([], [], marker=7, linestyle="", color=SOFT, markersize=4, label="arrives"))
-    told.append(Line2D([], [], linestyle="", label="S start, F finish tag, VC clock, +Q ×n quanta: what decided"))
+    if meant := [meaning for tag, meaning in MEANINGS.items() if tag in written]:
+        told.append(Line2D([], [], linestyle="", label=f"on bars what decided: {', '.join(meant)}"))
     if scenario.stalls:
         told.append(Patch(label="the link stands still", **LOST))
     legend(figure, told)
@@ -71,7 +79,8 @@ def seen(run: LinkRun) -> float:
 
 def packets(
     axes: Axes, run: LinkRun, fluid: LinkRun, flows: list[str], found: Mapping[str, Look], until: float
-) -> None:
+) -> set[str]:
+    """Which of `MEANINGS` stand on its bars."""
     rows(axes, flows)
     row = {flow: index for index, flow in enumerate(flows)}
     delay = run.measured().get("delay_mean")
@@ -82,6 +91,7 @@ def packets(
     over: dict[str, Number] = {}
     bars: dict[tuple[str, float], list[tuple[float, float]]] = {}
     tags = reasons(run) if len(run.departures) <= MOST_TAGS else {}
+    written: set[str] = set()
     for job, start, finish in run.departures:
         if job.flow not in row:
             continue
@@ -92,6 +102,7 @@ def packets(
         y, thick = row[job.flow], 0.3 if start is None else 0.56
         bars.setdefault((job.flow, thick), []).append((float(begin), float(stop - begin)))
         if job.id in tags and until > 0 and float(stop - begin) / until > 0.004 + 0.0075 * len(tags[job.id]):
+            written |= {mark for mark in MEANINGS if mark in tags[job.id]}
             axes.text(
                 float(begin + stop) / 2, y, tags[job.id], fontsize=6.5, ha="center", va="center",
                 bbox={"boxstyle": "round,pad=0.12", "facecolor": "white", "edgecolor": "none"},
@@ -108,6 +119,7 @@ def packets(
             axes.plot(marks, [y + 0.36] * len(marks), markersize=3.6, clip_on=False, zorder=4, **FLUID)
         came = sorted({job.arrival for job in run.scenario.jobs if job.flow == flow and job.arrival < until})
         axes.plot(came, [y - 0.42] * len(came), marker=7, markersize=3.5, color=SOFT, linestyle="", clip_on=False)
+    return written
 
 
 def reasons(run: LinkRun) -> dict[str, str]:

@@ -40,7 +40,10 @@ def draw(scenario: RouterScenario, runs: Sequence[RouterRun]) -> Figure:
         axes.tick_params(labelbottom=False)
     panels[-1].set_xlabel("logical time (dispatches)")
     told = [Line2D([], [], marker=6, linestyle="", color=SOFT, label="requests join")]
-    told.append(Line2D([], [], linestyle="", label="on bars the cost, above them what decided: M meter, F finish tag"))
+    longest = max(len(run.order) for run in runs)
+    if longest <= MOST_COSTS:
+        decided = ", above them what decided: M meter, F finish tag" if longest <= MOST_TAGS else ""
+        told.append(Line2D([], [], linestyle="", label=f"on bars the cost{decided}"))
     legend(figure, [*patches(found), *told])
     return figure
 
