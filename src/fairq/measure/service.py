@@ -46,7 +46,7 @@ def grid_for(last_arrival: float) -> Grid:
     """The paper's grid, which goes to 600 s, for a run whose arrivals take five to ten minutes, as those of its tables
     do; for a longer or shorter run the same grid, stretched or shrunk to its last arrival (s).
     """
-    share = 1.0 if 300 <= last_arrival <= 600 or last_arrival <= 0 else last_arrival / 600
+    share = 1.0 if 300 <= last_arrival <= 601 or last_arrival <= 0 else last_arrival / 600
     return Grid(horizon=600 * share, window=60 * share, warm_up=30 * share)
 
 
