@@ -55,7 +55,7 @@ def test_every_file_says_what_it_shows_and_runs_as_a_command(file: Path) -> None
 
 
 def test_all_are_there() -> None:
-    assert Counter(file.parent.name for file in FILES) == {"cpu": 16, "link": 7, "router": 6, "cluster": 3, "engine": 4}
+    assert Counter(file.parent.name for file in FILES) == {"cpu": 16, "link": 7, "router": 6, "cluster": 3, "engine": 5}
 
 
 # Link
@@ -223,6 +223,16 @@ def test_noisy_neighbour() -> None:
     assert vtc.throughput == pytest.approx(fcfs.throughput, rel=0.01)
     waits = {client: told["ttft"]["mean"] for client, told in vtc.clients().items()}
     assert waits["A"] < waits["B"] / 2
+
+
+def test_unequal_answers() -> None:
+    scenario = load(GALLERY / "engine" / "unequal-answers.yaml")
+    vtc, *others = (scenario.run(spec) for spec in scenario.policies)
+    assert vtc.difference.accumulated <= BOUND
+    for run in others:
+        assert run.difference.accumulated > BOUND
+        during = served(run, 0, 100)
+        assert during["B"] > 2 * during["A"]
 
 
 def test_returning_client() -> None:
