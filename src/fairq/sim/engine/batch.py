@@ -179,19 +179,23 @@ class Batch:
 
     def _hold(self, call: Call) -> None:
         """Its blocks from now on."""
+        call.blocks = blocks = self._blocks(call)
+        if self.cache is None:
+            self.free -= blocks
+            return
         self.free -= self._need(call)
-        call.blocks = self._blocks(call)
-        if self.cache is not None:
-            if not call.prefilled:
-                call.shared = self.cache.take(call.job.prefix, self._found(call))
-                call.prefilled = call.shared * self.limits.prefix_tokens
-            self._trim()
+        if not call.prefilled:
+            call.shared = self.cache.take(call.job.prefix, self._found(call))
+            call.prefilled = call.shared * self.limits.prefix_tokens
+        self._trim()
 
     def _computed(self, call: Call) -> None:
         """Its prompt is in memory: others may share it from now on. Copies of what others computed meanwhile go."""
         cache, prefix = self.cache, call.job.prefix
+        if cache is None:
+            return
         end = min(len(prefix), call.prompt // self.limits.prefix_tokens)
-        if cache is not None and end > call.shared:
+        if end > call.shared:
             idle = cache.idle
             double = cache.add(prefix, call.shared, end)
             self.free += (double - (idle - cache.idle)) * self.pages
@@ -199,9 +203,9 @@ class Batch:
 
     def _give_back(self, call: Call, blocks: int) -> None:
         """It has left; `blocks` is how many it spans by now."""
-        self.free += blocks - call.shared * self.pages
+        self.free += blocks
         if self.cache is not None:
-            self.free += self.cache.release(call.job.prefix, call.shared) * self.pages
+            self.free += (self.cache.release(call.job.prefix, call.shared) - call.shared) * self.pages
             call.shared = 0
 
     def _trim(self) -> bool:

@@ -131,7 +131,7 @@ class Jumping(Batch):
 
     def leave(self, call: Call) -> None:
         del self.members[call.order]
-        call.order = -1
+        call.order = -1  # its entry in `ends` is stale
         if call.prefilled < call.target:
             self.filling.remove(call)
             self._give_back(call, call.blocks)
@@ -162,7 +162,9 @@ class Jumping(Batch):
     # The iterations
     def _iterate(self) -> None:
         """One iteration with prefill or swapping in it."""
-        prefilled, decodes = sum(size for _, size in self.chunks), not (self.whole and self.chunks)
+        prefilled, decodes = 0, not (self.whole and self.chunks)
+        for _, size in self.chunks:
+            prefilled += size
         batch, context = (self.batch, self.context) if decodes else (0, 0)
         self.now += self.cost.duration(prefilled, batch, context, self.moved)
         self.iterations += 1
@@ -175,9 +177,11 @@ class Jumping(Batch):
         else:
             self.since = 0
         over: list[Call] = []
+        done = False
         for call, size in self.chunks:
             call.prefilled += size
             if call.prefilled == call.target:
+                done = True
                 self._computed(call)
                 if call.output:
                     call.produced += 1
@@ -188,8 +192,9 @@ class Jumping(Batch):
                     over.append(call)
                 else:
                     self._decode(call)
-        self.filling = [call for call in self.filling if call.prefilled < call.target]
-        if decodes:
+        if done:
+            self.filling = [call for call in self.filling if call.prefilled < call.target]
+        if decodes and self.ends and self.ends[0][0] <= self.clock:
             self._end_decodes()
         for call in over:
             del self.members[call.order]
@@ -223,7 +228,8 @@ class Jumping(Batch):
         self.iterations += n
         self.context += n * batch
         self.ahead.clear()
-        self._end_decodes()
+        if ends[0][0] <= self.clock:
+            self._end_decodes()
 
     def _unblocks(self, n: int) -> int:
         """The number of decodes, at most n, after which somebody might be admitted though nothing happens."""
