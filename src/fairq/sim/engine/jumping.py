@@ -39,7 +39,8 @@ class Jumping(Batch):
     def run(self, until: int | None = None) -> None:
         policy = self.policy
         while not self.paused and (until is None or self.now < until):
-            self.let_in()
+            if (self.coming and self.coming[0].arrival <= self.now) or self.leaving:
+                self.let_in()
             if self.timed and (due := policy.next_change(self.now, self)) is not None and due <= self.now:
                 policy.timer(self.now)
             if self.watch:
