@@ -101,7 +101,7 @@ def test_a_picture_of_drr_counts_the_visits_that_sent_nothing() -> None:
     drawn = figure(*run_of("link/drr-small-quantum", "drr:quantum=100"))
     first = min((text for text in drawn.axes[0].texts if text.get_position()[1] == 1), key=lambda t: t.get_position())
     assert (first.get_position()[0], first.get_text()) == (500, "skip 10")  # f1's 500, sent from 250 to 750
-    assert "skip n" in legend_of(drawn)
+    assert "on bars: skip: visits in vain" in legend_of(drawn)
     assert "on bars" not in legend_of(figure(*run_of("link/lying-lengths", "sfq")))  # there is no room for them
 
 

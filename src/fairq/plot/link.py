@@ -20,12 +20,7 @@ MOST_PACKETS = 120  # in a picture
 MOST_TAGS = 34  # written beside bars
 MOST_LINES = 6
 TAGS = {"finish": "F", "meter": "S", "start": "S", "clock": "VC", "visits": "skip "}
-MEANINGS = {
-    "S": "S start tag",
-    "F": "F finish tag",
-    "VC": "VC clock",
-    "skip ": "skip n: visits on the way that sent nothing",
-}
+MEANINGS = {"S": "S start tag", "F": "F finish tag", "VC": "VC clock", "skip ": "skip: visits in vain"}
 FLUID: dict[str, Any] = {"marker": "D", "linestyle": "", "markerfacecolor": "white", "markeredgecolor": INK}
 
 Curve = list[tuple[float, float]]
@@ -53,7 +48,7 @@ def draw(scenario: LinkScenario, runs: Sequence[LinkRun]) -> Figure:
     told.append(Line2D([], [], color=SOFT, linestyle="--", label="service in the fluid"))
     told.append(Line2D([], [], marker=7, linestyle="", color=SOFT, markersize=4, label="arrives"))
     if meant := [meaning for tag, meaning in MEANINGS.items() if tag in written]:
-        told.append(Line2D([], [], linestyle="", label=f"on bars what decided: {', '.join(meant)}"))
+        told.append(Line2D([], [], linestyle="", label=f"on bars: {', '.join(meant)}"))
     if scenario.stalls:
         told.append(Patch(label="the link stands still", **LOST))
     legend(figure, told)
