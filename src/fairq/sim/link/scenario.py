@@ -92,7 +92,13 @@ class LinkScenario(Scenario):
     @cached_property
     def jobs(self) -> list[Job]:
         """Every packet, in order of arrival; those of one instant as they are listed."""
-        single = [(packet.arrival + n * packet.every, packet) for packet in self.packets for n in range(packet.count)]
+        single: list[tuple[int, Packet]] = []
+        for packet in self.packets:
+            at, count = packet.arrival, packet.count
+            if count == 1:  # nearly always
+                single.append((at, packet))
+            else:
+                single += [(at + n * packet.every, packet) for n in range(count)]
         single.sort(key=itemgetter(0))
         numbers: dict[str, int] = {}
         jobs = []
