@@ -54,7 +54,7 @@ def bind(policy: Policy, engine: Batch, weights: dict[str, Fraction], seed: int)
         provides=PROVIDES | {Need.PREEMPTION} if policy.name == "priority" else PROVIDES,
         cost=cost_of,
         normalize=lambda amount, above, below: amount * below * parts // above,
-        tag=lambda tag: to_json(Fraction(tag) / parts),
+        tag=lambda tag: tag if parts == 1 and type(tag) is int else to_json(Fraction(tag) / parts),
         random=draws(seed),
         clock=engine.service_clock,
     )
