@@ -23,7 +23,7 @@ from fairq.gateway.openai.peek import Peeked
 from fairq.gateway.openai.rewrite import rewrite
 from fairq.gateway.reading import Reading
 from fairq.gateway.relay import Answer, Relay
-from fairq.gateway.replies import SENTENCES, Passed, passed_on
+from fairq.gateway.replies import SENTENCES, passed_on
 
 if TYPE_CHECKING:
     from fairq.gateway.pool import Pool
@@ -77,7 +77,8 @@ class Call(Answering):
 
     # What the dispatcher asks for
     def dispatch(self, command: Dispatch) -> None:
-        self._stop_comments()
+        if self._comments is not None:
+            self._stop_comments()
         self._dispatched = command
         self._backend = self.pool.backends[command.upstream]
         try:
@@ -115,8 +116,9 @@ class Call(Answering):
             self._drop_transfer()
             self._attempt_failed(Outcome.FAILED_UPSTREAM)
             return
-        passed, backend = self._answered(head), self._backend
+        passed, backend = passed_on(head), self._backend
         assert backend is not None
+        self._answered(head.status)
         streams = passed.streams
         self._relay = Relay(self.request.choices, streams, self._asks_usage, backend.pace)
         if self._exchange.started:  # waiting comments went out
@@ -138,16 +140,17 @@ class Call(Answering):
 
     def on_whole(self, head: ResponseHead, framing: Framing, body: bytes) -> None:
         self._transfer = None
-        if head.status >= 300 or self._exchange.started or passed_on(head).streams:
+        passed = passed_on(head)
+        if head.status >= 300 or self._exchange.started or passed.streams:
             self.on_head(head, framing)
             if self._relay is not None and not self._finished:
                 self.on_data(body)
                 self.on_end()
             return
-        fields = self._answered(head).fields + self._our_fields()
+        self._answered(head.status)
         self._relay = Answer(body, self.request.choices, self.pool.clock())
         try:
-            self._exchange.pass_on(head.status, fields, body)
+            self._exchange.pass_on(head.status, passed.fields + self._our_fields(), body)
         finally:
             if not self._finished:  # the client still has bytes to take
                 self.pool.dispatcher.emit(ev.SlotFreed, id=self.request.id)
@@ -224,15 +227,14 @@ class Call(Answering):
             transfer.abort()
 
     # Responses
-    def _answered(self, head: ResponseHead) -> Passed:
-        """The upstream has answered, for good or ill. What its client may get of the head."""
+    def _answered(self, status: int) -> None:
+        """The upstream has answered, for good or ill."""
         assert self._backend is not None
-        self._backend.health.answered(head.status)
+        self._backend.health.answered(status)
         self._body = b""
-        self._status = head.status
-        if head.status >= 300:  # redirects are not followed
+        self._status = status
+        if status >= 300:  # redirects are not followed
             self._outcome = Outcome.FAILED_UPSTREAM
-        return passed_on(head)
 
     # Endings
     def _attempt_failed(self, outcome: Outcome) -> None:
@@ -253,7 +255,7 @@ class Call(Answering):
 
     def _finish(self, outcome: Outcome) -> None:
         relay = self._relay
-        if relay is not None:
+        if isinstance(relay, Relay):
             relay.settle()
         self.pool.dispatcher.emit(
             ev.Finished,

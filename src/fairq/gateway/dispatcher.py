@@ -115,7 +115,7 @@ class Dispatcher:
             for command in commands:
                 if type(command) is not Abort:
                     admission.leave(command.id)
-        if kind is ev.Admitted and self._waits(id_ := event.request.id):
+        if kind is ev.Admitted and scheduler.tenants.waiting and self._waits(id_ := event.request.id):
             admission.enter(event.request.flow, id_, self.calls[id_].size)
         for command in commands:
             if isinstance(command, Dispatch):

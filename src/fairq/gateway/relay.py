@@ -114,9 +114,6 @@ class Answer:
             read = reader.usage, reader.finish_reason or ""
         self._usage, self.finish_reason = read
 
-    def settle(self) -> None:
-        """All is there."""
-
     def usage(self, inputs: int, outputs: int) -> Usage:
         """As the upstream reported it, else as it was estimated."""
         return self._usage or Usage(inputs, outputs, 0, Source.COUNTED)

@@ -58,18 +58,23 @@ class Familiar:
 
     def __init__(self, head: bytes) -> None:
         self.note: Any = None
-        length = _LENGTH.search(head)
-        self._before, self._after = (head[: length.start(1)], head[length.end(1) :]) if length else (head, b"")
+        self._before = head
+        self._after: bytes | None = None  # not taken apart yet: many connections carry one request only
 
     def again(self, head: bytes) -> Framing | None:
         """Its framing, if `head` is this one but for the length it declares."""
+        if self._after is None:
+            whole = self._before
+            length = _LENGTH.search(whole)
+            self._after = whole[length.end(1) :] if length else b""
+            self._before = whole[: length.start(1)] if length else whole
         before, after = self._before, self._after
         if not head.startswith(before) or not head.endswith(after):
             return None
-        length = head[len(before) : len(head) - len(after)]
+        declared = head[len(before) : len(head) - len(after)]
         if self.framing.kind == "length":
-            return declared_length(length) if length.isdigit() else None
-        return None if length else self.framing
+            return declared_length(declared) if declared.isdigit() else None
+        return None if declared else self.framing
 
 
 class RequestHead(Familiar):

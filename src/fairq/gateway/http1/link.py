@@ -49,7 +49,7 @@ class Link(asyncio.Protocol, Timed):
         self._familiar: ResponseHead | None = None  # the last one
         self._framing = NO_BODY
         self._left = 0
-        self._chunked: Chunked | None = None
+        self._chunked: Chunked
         self._keep = False
         self._heard = False  # any byte of this response
         self._recent = 0.0  # when something came last
@@ -106,6 +106,15 @@ class Link(asyncio.Protocol, Timed):
         try:
             if self._in_head:
                 self._read_head(transfer, data)
+            elif self._framing is CHUNKED:  # every event of a stream comes this way, so it is one step
+                chunked = self._chunked
+                payload, end = chunked.feed(data)
+                if payload:
+                    transfer.bytes_received += len(payload)
+                    if (receiver := transfer.receiver) is not None:
+                        receiver.on_data(payload, data if chunked.whole else None)
+                if end >= 0:
+                    self._end_at(transfer, end, data)
             else:
                 self._read_body(transfer, data)
         except BadMessage as bad:
@@ -177,7 +186,7 @@ class Link(asyncio.Protocol, Timed):
         if self._transfer is not transfer:
             return
         if pending:
-            self._read_body(transfer, pending)
+            self.data_received(pending)
         elif framing.kind == "none" or (framing.kind == "length" and not size):
             self._complete(transfer)
         if self._transfer is transfer and not transfer.paused:
@@ -196,27 +205,25 @@ class Link(asyncio.Protocol, Timed):
 
     def _read_body(self, transfer: Transfer, data: bytes) -> None:
         kind = self._framing.kind
-        chunks = None
-        if kind == "chunked":
-            chunked = self._chunked
-            assert chunked is not None
-            payload, end = chunked.feed(data)
-            if chunked.whole:
-                chunks = data
-        elif kind == "length":
-            payload, end = data, -1
+        payload, end = data, -1
+        if kind == "length":
             self._left -= len(data)
             if self._left <= 0:
                 end = len(data) + self._left
                 payload = data[:end]
-        else:
-            payload, end = (b"", 0) if kind == "none" else (data, -1)
+        elif kind == "none":
+            payload, end = b"", 0
         if payload:
             transfer.bytes_received += len(payload)
             receiver = transfer.receiver
             if receiver is not None:
-                receiver.on_data(payload, chunks)
-        if end >= 0 and self._transfer is transfer:
+                receiver.on_data(payload)
+        if end >= 0:
+            self._end_at(transfer, end, data)
+
+    def _end_at(self, transfer: Transfer, end: int, data: bytes) -> None:
+        """The response ends at this place in `data`, unless its receiver has given up meanwhile."""
+        if self._transfer is transfer:
             if end < len(data):
                 self._keep = False  # bytes that nobody asked for
             self._complete(transfer)
