@@ -213,7 +213,7 @@ class Scheduler:
     def _send(self, entry: Entry, room: list[Upstream], out: list[AnyCommand]) -> None:
         request, placement = entry.request, self.placement
         entry.state = LIFECYCLE[entry.state].get("Dispatch") or entry.refuse("Dispatch")
-        self.patience.drop(request.id)
+        self.patience.pop(request.id, None)
         upstream = placement.choose(request, room)
         self.slots.take(upstream)
         placement.dispatched(request, upstream)

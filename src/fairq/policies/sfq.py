@@ -57,11 +57,11 @@ class SFQ(FlowPolicy):
         if not heap:
             return NOTHING_WAITS
         meter, flow = heap[0]
-        tag = self.tag
-        return Pick(
-            self.queues[flow][0],
-            Why("least-meter", {"meter": tag(meter), "virtual_time": tag(self.virtual_time)}),
-        )
+        tag: Any = self.tag
+        virtual_time: Any = self.virtual_time
+        if tag is not int:  # the gateway's are integers as they stand
+            meter, virtual_time = tag(meter), tag(virtual_time)
+        return Pick(self.queues[flow][0], Why("least-meter", {"meter": meter, "virtual_time": virtual_time}))
 
     def picked(self, flow: str) -> None:
         meter = self.meters[flow]
