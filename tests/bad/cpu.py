@@ -18,7 +18,7 @@ class ExpiredFirst(RR):
     """Whose quantum has ended is queued before those that arrive at that instant."""
 
     def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
-        self.expired_first = True
+        self.expired_first, self.overtakes = True, "instant"
         super().arrive(job, now, cause)
 
 

@@ -42,8 +42,17 @@ def test_the_articles_table_of_fcfs_task_by_task() -> None:
 
 
 def test_an_expired_task_goes_first_where_that_is_asked_for() -> None:
-    """The other reading of a quantum boundary, as published by PyPI's cpusched-ash-win-cpu for the same tasks."""
-    assert slices(simulate("rr:quantum=2,expired-first=on", LAB)).startswith("A0-2 B2-4 A4-6 C6-7")
+    """The other reading of a quantum boundary: what cpusched-ash-win-cpu 1.0.1 computes for the same tasks."""
+    run = simulate("rr:quantum=2,expired-first=on", LAB)
+    assert slices(run) == "A0-4 B4-6 C6-7 A7-9 D9-11 B11-13 A13-14 D14-15"
+    three = [job("A", 0, 5), job("B", 1, 2), job("C", 3, 2)]
+    assert slices(simulate("rr:quantum=2,expired-first=on", three)) == "A0-4 B4-6 A6-7 C7-9"
+
+
+def test_an_expired_task_may_overtake_only_what_comes_at_that_instant() -> None:
+    """B came at 1, so its turn is before A's; C comes as A's quantum ends, so after."""
+    run = simulate("rr:quantum=2,expired-first=on,overtakes=instant", LAB)
+    assert slices(run).startswith("A0-2 B2-4 A4-6 C6-7")
 
 
 OSTEP: list[tuple[list[int], str, tuple[float, float, float]]] = [

@@ -36,7 +36,7 @@ def test_the_documents_example() -> None:
     assert document["layer"] == "cpu"
     (run,) = document["runs"]
     assert run["policy"] == "rr"
-    assert run["params"] == {"quantum": 2, "expired_first": False}
+    assert run["params"] == {"quantum": 2, "expired_first": False, "overtakes": "quantum"}
     assert run["timeline"][0] == {"task": "A", "start": 0, "end": 2, "state": "run"}
     assert run["tasks"][1] == {
         "id": "B",
