@@ -114,7 +114,7 @@ def _show_fairness(out: Console, found: Fairness) -> None:
         f"({found.intervals:,} intervals), weighted by service",
         soft_wrap=True,
     )
-    out.print("[dim]1: all got the same; 1/n: one of n got everything. Few requests can not be shared evenly.[/]")
+    out.print("[dim]1: all got the same; 1/n: one of n got everything. A few requests cannot be shared evenly.[/]")
     _show_pairs(out, found.pairs, 2 * found.largest)
 
 
