@@ -20,11 +20,6 @@ class Crew:
         self._turn = asyncio.Lock()
         self._waiting = 0
 
-    async def warm(self) -> None:
-        """Start the worker before it is asked."""
-        async with self._turn:
-            await self._start()
-
     async def answer(self, order: bytes) -> tuple[int, bytes]:
         """`order`: JSON on one line. (HTTP status, JSON)"""
         if self._waiting >= QUEUED:

@@ -49,7 +49,6 @@ class Lab:
             return Response(f"{error}\n", 503, media_type="text/plain")
 
     async def _warm(self) -> None:
-        await self.crew.warm()
         await asyncio.to_thread(lambda: (catalogue.scenarios(), catalogue.policies()))
 
     async def static(self, request: Request) -> Response:
