@@ -6,7 +6,7 @@
 
 Unit of fairness: normalized service, in expectation. After n draws a client with share p has won np of them on
 average, with variance np(1 - p); its waiting time is geometric. So shares are right in the long run and vary in the
-short one, by about 1 / sqrt(n). No client starves (with probability 1).
+short one, by about 1 / sqrt(n). No client starves (with probability 1). O(clients) for each draw.
 """
 
 from bisect import bisect_right
@@ -18,6 +18,7 @@ from typing import Any
 
 from fairq.core.clients import ClientPolicy
 from fairq.core.job import Job
+from fairq.core.number import Number
 from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Need, Param, Pick, Policy, Stop, Time, Unit, View, Why
 
 
@@ -49,21 +50,23 @@ class Lottery(ClientPolicy):
         assert self.layer.random is not None
         clients = sorted(self.ranking)
         tickets = [self.tickets(flow) for flow in clients]
-        scale = lcm(*(count.denominator for count in tickets))  # whole tickets
+        scale = lcm(*{count.denominator for count in tickets})  # whole tickets
         whole = [int(count * scale) for count in tickets]
         drawn = self.layer.random(self.draws, sum(whole))
         winner = clients[bisect_right(list(accumulate(whole)), drawn)]
         return Pick(self.head(winner), Why("drawn", {"ticket": drawn, "of": sum(whole)}))
 
-    def tickets(self, flow: str) -> Fraction:
+    def tickets(self, flow: str) -> Number:
         """Its own and those lent to it, directly or through others."""
+        if not self.lent:
+            return self.worth(flow)
         holders = [flow]
         for holder in holders:
             holders += [lender for lender, to in self.lent.items() if to == holder and lender not in holders]
-        return sum((self.worth(holder) for holder in holders), Fraction(0))
+        return sum(self.worth(holder) for holder in holders)
 
-    def worth(self, flow: str) -> Fraction:
-        return Fraction(self.weight(flow)) * self.inflated.get(flow, 1)
+    def worth(self, flow: str) -> Number:
+        return self.weight(flow) * self.inflated.get(flow, 1)
 
     def slice(self, job: Job) -> int:
         return self.quantum
