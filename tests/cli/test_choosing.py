@@ -45,6 +45,12 @@ def test_the_ten_situations(row: int, options: str, policies: list[str]) -> None
     assert [item["number"] for item in said.json["checklist"]] == list(range(1, 11))
 
 
+@pytest.mark.parametrize("layer", ["router", "engine"])
+def test_nobody_is_promised_a_hard_deadline_in_front_of_a_language_model(layer: str) -> None:
+    first = fairq("choose", "--layer", layer, "--objective", "deadlines", "--deadlines", "hard", "--json")
+    assert "no hard deadline is kept for certain" in " ".join(first.json["recommended"][0]["beware"])
+
+
 def test_the_page_has_the_same_table() -> None:
     rows = re.findall(r"^\| (\d+) \|[^|]*\| `([^`]*)` \| ([^|]*) \|", TABLE, re.M)
     assert [(int(row), options, re.findall("`([^`]*)`", policies)) for row, options, policies in rows] == SITUATIONS

@@ -188,7 +188,10 @@ TARGETS = Advice(
     policies=("equinox",),
     why="Tokens alone do not tell latency or use of the hardware; several measured or predicted counters are combined.",
     assumes=("latency and load are measured", "a predictor that is checked"),
-    beware=("errors of prediction and the weights of the parts need watching all the time", "no proven bound"),
+    beware=(
+        "errors of prediction and the weights of the parts need watching all the time",
+        "no proven bound: targets are aimed at, and no hard deadline is kept for certain",
+    ),
     command=ENGINE,
 )
 HIERARCHY = Advice(
