@@ -6,9 +6,9 @@ from itertools import combinations
 from statistics import mean
 
 import pytest
-from tests.sim.engines import engine
+from tests.sim.engines import both, engine
 
-from fairq.core.job import Generation
+from fairq.core.job import Generation, Job
 from fairq.policies import make
 from fairq.policies.dlpm import DLPM
 from fairq.sim.engine.batch import Batch
@@ -208,3 +208,24 @@ def test_a_used_up_quota_is_refilled_between_events() -> None:
         assert calls[3].admitted is not None
         assert calls[0].finish is not None
         assert calls[3].admitted < calls[0].finish
+
+
+@pytest.mark.parametrize("policy", ["dlpm", "lpm"])
+def test_who_does_not_fit_is_not_asked_at_every_iteration(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LightLLM's rule leaves room long before it is needed. With everybody alike and 60 waiting, one question per event
+    is enough: an engine that goes by single iterations asks for all who wait more than a thousand times each."""
+    asked = 0
+    fits = Jumping.fits
+
+    def counted(self: Jumping, job: Job) -> bool:
+        nonlocal asked
+        asked += 1
+        return fits(self, job)
+
+    monkeypatch.setattr(Jumping, "fits", counted)
+    keys = {"pool_tokens": 1200, "reserve": "peak", "prefill": "first", "admit_every": 10, "step_tokens": 600}
+    requests = [{"client": client, "prompt": 100, "output": 200, "count": 30} for client in "AB"]
+    step, jump = both(requests, policy, **keys)
+    assert jump.digest == step.digest
+    assert jump.engine.iterations > 3000
+    assert asked < 10 * len(requests) * 30

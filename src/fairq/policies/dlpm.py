@@ -88,12 +88,17 @@ class DLPM(JobPolicy):
         given = self._refill(waiting)
         able = {flow for flow in waiting if self.quota(flow) + given.get(flow, 0) * self.quantum > 0}
         cached = {job.id: view.cached_prefix(job) for job in jobs if job.flow in able}
+        alike = set()  # what does not fit: who is as long and begins with the same does not either
         for job in sorted(
             (job for job in jobs if job.flow in able), key=lambda job: (-cached[job.id], job.seq, job.id)
         ):
+            assert isinstance(job, Generation)
+            if (size := (job.prompt, job.limit, job.prefix)) in alike:
+                continue
             if view.fits(job):
                 why = Why("longest-prefix", {"cached": cached[job.id], "quota": self.quota(job.flow)})
                 return Pick(job, why, given)
+            alike.add(size)
         return Wait(Why("none-fits"), given or None)
 
     def _refill(self, waiting: set[str]) -> Refills:

@@ -18,7 +18,7 @@ from fairq.core.policy import ROOMY, Need, Policy, Stop, View
 from fairq.sim.engine.batch import Batch
 from fairq.sim.engine.call import Call
 from fairq.sim.engine.cost import Cost, Limits
-from fairq.sim.engine.kv import Peaks, victim
+from fairq.sim.engine.kv import Peaks, shortest, victim
 
 
 class Jumping(Batch):
@@ -239,7 +239,8 @@ class Jumping(Batch):
         view: View = self
         if self.peaks is not None:
             view, job = ROOMY, self.policy.peek(self.now, self)
-            n = 1 if job is None else min(n, self.peaks.fits_after(self.calls[job.seq], self.clock))
+            waiting = shortest(self.calls.values()) if job is None else [self.calls[job.seq]]
+            n = min(n, *(self.peaks.fits_after(call, self.clock) for call in waiting))
         if self.looks and self.cache is not None:  # what is dropped changes who has most in the cache
             spare = self.free - self.cache.idle * self.pages
             n = min(n, self._afford(n, spare)[0])

@@ -1,7 +1,7 @@
 """Rules about the key-value cache that both engines obey."""
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from fairq.sim.engine.call import Call
@@ -47,23 +47,36 @@ class Peaks:
     def __init__(self, limits: Limits) -> None:
         self.most = limits.pool_tokens - 1
         self.lengths: list[tuple[int, int]] = []  # (-left, has), what has most to come first
+        self.refused: list[tuple[int, int]] = []  # (prompt, limit) of those that did not fit
+        self.seen = (0, 0, 0)  # the clock and who was entering then
 
     def add(self, call: Call) -> None:
+        self.refused.clear()
         insort(self.lengths, self._length(call))
 
     def drop(self, call: Call) -> None:
+        self.refused.clear()
         del self.lengths[bisect_left(self.lengths, self._length(call))]
 
     def _length(self, call: Call) -> tuple[int, int]:
         return 1 - call.job.limit - call.base, call.prompt - call.base
 
-    def fits(self, call: Call, entering: Iterable[Call], clock: int) -> bool:
-        """May it join, besides those that are just being admitted?"""
+    def fits(self, call: Call, entering: Sequence[Call], clock: int) -> bool:
+        """May it join, besides those that are just being admitted? Nobody fits who is no shorter than one who does not:
+        a policy that asks for all who wait is told so without the sums."""
+        prompt, limit = call.prompt, call.job.limit
+        now = (clock, len(entering), entering[-1].order if entering else 0)
+        if now != self.seen:
+            self.seen = now
+            self.refused.clear()
+        elif any(short <= prompt and least <= limit for short, least in self.refused):
+            return False
         new = [(1 - one.job.limit - clock, one.prompt + 1 - clock) for one in (*entering, call)]
         total = 0
         for k, (left, has) in enumerate(sorted(self.lengths + new), 1):
             total += has
             if total - k * left > self.most:
+                self.refused.append((prompt, limit))
                 return False
         return True
 
@@ -82,6 +95,17 @@ class Peaks:
             total += has
             wait = max(wait, total - k * left - self.most)
         return wait
+
+
+def shortest(calls: Iterable[Call]) -> list[Call]:
+    """Of those that wait, whom no other one undercuts in both prompt and limit: one of them fits first."""
+    waiting = {(call.prompt, call.job.limit): call for call in calls if call.admitted is None}
+    least, found = None, []
+    for size in sorted(waiting):
+        if least is None or size[1] < least:
+            least = size[1]
+            found.append(waiting[size])
+    return found
 
 
 def victim(running: Iterable[Call], rule: str) -> Call:
