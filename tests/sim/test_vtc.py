@@ -15,8 +15,10 @@ from fairq.core.policy import Policy
 from fairq.policies import make
 from fairq.policies.lcf import LCF
 from fairq.policies.vtc import VTC
+from fairq.sim.engine.bounds import Watch
 from fairq.sim.engine.call import Call
 from fairq.sim.engine.cost import Cost, Limits
+from fairq.sim.engine.jumping import Jumping
 from fairq.sim.engine.run import bind
 from fairq.sim.engine.stepping import Stepping
 
@@ -98,6 +100,20 @@ def test_true_service_obeys_theorems_4_4_and_4_9(requests: list[tuple[str, int, 
     seen = Witness(VTC(), as_calls(requests), ORCA)
     assert seen.gap <= 2 * U
     assert seen.behind <= 4 * U
+
+
+@QUICK
+@given(requests=requests_)
+def test_a_run_watches_what_the_witness_sees(requests: list[tuple[str, int, int, int]]) -> None:
+    """The watch reads counters, less their lifts; the witness counts tokens."""
+    seen = Witness(VTC(), as_calls(requests), ORCA)
+    policy = VTC()
+    one = Jumping(policy, ORCA, Cost(1, 0, 0, 0))
+    bind(policy, one, dict.fromkeys("ABC", Fraction(1)), 0)
+    one.watch = watch = Watch(one, policy, 3)
+    one.add(as_calls(requests))
+    one.run()
+    assert (watch.gap, watch.behind) == (seen.gap, seen.behind)
 
 
 @QUICK

@@ -1,7 +1,8 @@
-"""The bounds of VTC and DLPM, watched while an engine runs: VTC's Lemma 4.3 and theorem 4.4, DLPM's theorem 4.1.
+"""The bounds of VTC and DLPM, watched while an engine runs: VTC's Lemma 4.3, theorems 4.4 and 4.9, DLPM's 4.1 and 4.2.
 
     spread   max - min of the counters of clients with queued requests            at most U
     gap      |W_f - W_g| over any interval in which f and g both have some        at most 2U; DLPM: 2(U + quantum)
+    behind       W_g - W_f over any interval in which f has some, whatever g has    at most 4U; DLPM: 2(U + quantum)
 
 W is normalized service by tokens. U = max(w_p * longest input, w_q * M) / least weight; for DLPM the sum of the two
 instead of the larger, without weights. M is the most tokens that a running batch can hold: the pool, or, where blocks
@@ -55,8 +56,18 @@ class Watch:
         self.paired = clients <= MOST_PAIRED
         self.spread: Number = 0
         self.gap: Number = 0
+        self.behind: Number = 0
         self.together = 0  # tokens of prompts and answers of a batch, at their ends
         self._apart: dict[tuple[str, str], tuple[Number, Number]] = {}  # of pairs that wait: least and most distance
+        self._ahead: dict[tuple[str, str], Number] = {}  # of (f, g) while f waits: least that g was ahead of it
+        self._lifted: dict[str, Number] = {}  # of a counter that which was not service
+        if isinstance(policy, VTC):
+            self._lift, policy.lift = policy.lift, self._note  # type: ignore[method-assign]
+
+    def _note(self, flow: str, level: Number) -> None:
+        before = self.read(flow)
+        self._lift(flow, level)
+        self._lifted[flow] = self._lifted.get(flow, 0) + self.read(flow) - before
 
     def __call__(self) -> None:
         self.together = max(self.together, sum(c.prompt + c.output for c in self.engine.members.values()))
@@ -71,6 +82,20 @@ class Watch:
                 apart[pair] = least, most = min(least, distance), max(most, distance)
                 self.gap = max(self.gap, most - least)
             self._apart = apart
+            self._look_behind()
+
+    def _look_behind(self) -> None:
+        policy = self.policy
+        known = policy.counters if isinstance(policy, VTC) else policy.used
+        served = {flow: self.read(flow) - self._lifted.get(flow, 0) for flow in known}
+        least = {}
+        for flow in self.waiting:
+            own = served[flow]
+            for other, service in served.items():
+                ahead = service - own
+                least[flow, other] = low = min(self._ahead.get((flow, other), ahead), ahead)
+                self.behind = max(self.behind, ahead - low)
+        self._ahead = least
 
     def bounds(self, parts: int, least_weight: Fraction, longest_input: int) -> list[Bound]:
         """parts: how many units of a counter one unit of cost is at weight 1."""
@@ -78,11 +103,14 @@ class Watch:
         tokens = max(engine.limits.pool_tokens, self.together)
         inputs, outputs = policy.input * longest_input, policy.output * tokens
         if isinstance(policy, DLPM):
-            found = [("dlpm-gap", 2.0 * (inputs + outputs + policy.quantum), self.gap)] * self.paired
+            most = 2.0 * (inputs + outputs + policy.quantum)
+            found = [("dlpm-gap", most, self.gap), ("dlpm-behind", most, self.behind)] if self.paired else []
             parts, passed_over = 1, False  # it passes over heads itself, and takes no weights
         else:
             unit = float(max(inputs, outputs) / least_weight)
-            found = [("vtc-spread", unit, self.spread)] + [("vtc-gap", 2 * unit, self.gap)] * self.paired
+            found = [("vtc-spread", unit, self.spread)]
+            if self.paired:
+                found += [("vtc-gap", 2 * unit, self.gap), ("vtc-behind", 4 * unit, self.behind)]
             passed_over = engine.limits.head == "skip"
         if engine.preemptions or passed_over:
             unless = "a head that does not fit is passed over" if passed_over else "requests were preempted"
