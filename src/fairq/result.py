@@ -186,7 +186,13 @@ class Result:
         save(self.scenario, self.runs, Path(path))
 
     def to_perfetto(self, path: str | Path) -> None:
-        """The traces of all runs, for ui.perfetto.dev. Raises ConfigError."""
+        """The traces of all runs, of an engine its requests, for ui.perfetto.dev. Raises ConfigError."""
+        if self.scenario.layer in ("engine", "fleet"):
+            from fairq.sim.engine.perfetto import write as write_calls
+            from fairq.sim.engine.run import EngineRun
+
+            write_calls({one.label: one.calls for one in self.runs if isinstance(one, EngineRun)}, Path(path))
+            return
         from fairq.sim.perfetto import write
 
         write({one.label: self.trace(one.label) for one in self.runs}, Path(path))

@@ -15,6 +15,7 @@ from fairq.cli.sim_output import (
     File,
     Jobs,
     Parquet,
+    Perfetto,
     Plot,
     Policies,
     Results,
@@ -24,6 +25,7 @@ from fairq.cli.sim_output import (
     run_study,
     tell,
 )
+from fairq.sim.engine.perfetto import write
 from fairq.sim.engine.run import EngineRun
 from fairq.sim.engine.scenario import EngineScenario
 from fairq.sim.scenario import inline
@@ -99,6 +101,7 @@ def engine(
     csv: Csv = None,
     parquet: Parquet = None,
     plot: Plot = None,
+    perfetto: Perfetto = None,
 ) -> None:
     """Requests in an LLM engine with continuous batching: what each policy does to every client."""
     parts = {
@@ -134,6 +137,8 @@ def engine(
         run_study(scenario, sweep, results, jobs, backend)
         return
     runs: list[EngineRun] = run_all(scenario, sweep)
+    if perfetto:
+        write({run.label: run.calls for run in runs}, perfetto)
     tell(
         runs,
         EngineRun.jobs,

@@ -16,6 +16,7 @@ from fairq.cli.sim_output import (
     File,
     Jobs,
     Parquet,
+    Perfetto,
     Policies,
     Results,
     Seed,
@@ -24,6 +25,7 @@ from fairq.cli.sim_output import (
     run_study,
     tell,
 )
+from fairq.sim.engine.perfetto import write
 from fairq.sim.fleet.run import FleetRun
 from fairq.sim.fleet.scenario import FleetScenario
 from fairq.sim.scenario import inline
@@ -72,6 +74,7 @@ def fleet(
     measures: AllMeasures = False,
     csv: Csv = None,
     parquet: Parquet = None,
+    perfetto: Perfetto = None,
 ) -> None:
     """Several engines behind a router: who goes next, to which engine, and (--policy) who goes next there."""
     parts: dict[str, list[Part]] = {
@@ -99,6 +102,8 @@ def fleet(
         run_study(scenario, sweep, results, jobs, backend)
         return
     runs: list[FleetRun] = run_all(scenario, sweep)
+    if perfetto:
+        write({run.label: run.calls for run in runs}, perfetto)
     tell(
         runs,
         FleetRun.jobs,
