@@ -7,7 +7,9 @@
              q_i -= w_q                                           for each output token
 
 The paper's inner loop goes on while requests wait; when none fits though somebody has quota, it would spin. Here a pass
-that admits nobody ends, until an event or until the last quota of a waiting client is used up.
+that admits nobody ends, until an event or until the last quota of a waiting client is used up. After an admission it
+looks from the longest match again; the paper's pass goes on, and comes back to those whom a refill has helped meanwhile
+only in the next one.
 
 Unit of fairness: service, w_e * extend tokens + w_q * output tokens. With one engine, no preemption and
 U = w_e * longest input + w_q * M: -U < q_i <= Q; two clients that both wait throughout an interval differ by at most
