@@ -188,6 +188,10 @@ def _print_tables(runs: Sequence[EngineRun]) -> None:
             table.add_row("", f"... {len(told) - SHOWN} more", "", "", "", "", "")
     console.print(table)
     console.print(whole)
+    for run in runs:
+        if too_long := sum(call.reason == "error" for call in run.calls):
+            most = f"{run.engine.longest} tokens of prompt and answer"
+            console.print(f"{run.label}: {too_long} turned away: the engine holds {most}", markup=False, soft_wrap=True)
     for run in (one for one in runs if one.scenario.isolation):
         worst = sorted(run.isolation.items(), key=lambda one: -(one[1] or 0))[:SHOWN]
         listed = ", ".join(f"{name} {value:.3g}" for name, value in worst if value is not None)
