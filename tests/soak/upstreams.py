@@ -69,11 +69,11 @@ class Upstreams:
                 return [Pause(dice.random() * 0.02), *whole]
             case n if n < 80:
                 return [*cut(whole, dice.randrange(1, len(sent_bytes(whole))))[:1], Reset()]
-            case n if n < 84:
+            case n if n < 82:
                 return [Reset()]
-            case n if n < 85:
+            case n if n < 86:  # one retry each, so that few of these are a request's end
                 return [Hang()]
-            case n if n < 86:
+            case n if n < 87:
                 return [*cut(whole, dice.randrange(1, len(sent_bytes(whole))))[:1], Hang()]
             case n if n < 90:
                 return answer({"error": {"message": "no"}}, dice.choice([400, 429, 500, 502, 503, 504]))
