@@ -10,9 +10,10 @@ import { lang } from "../settings";
 import { ask, Confirm, Token, token } from "./Operate";
 import { Series } from "./Series";
 import { decisions, ended, limits, listen, points, pool, selected, state } from "./stream";
-import { asScenario, quantile, verdict } from "./window";
+import { asScenario, quantile, verdict, waitedPart } from "./window";
 
 const SHOWN = 20;
+const RECENT = 20; // points, two a second
 const STATES: Record<ReturnType<typeof verdict>, Key> = { paused: "dashPausedState", under: "dashUnder", flood: "dashFlood", over: "dashOver", fair: "dashFairly", served: "dashServed", idle: "dashIdle" };
 
 const say = (value: unknown, digits = 1) => show(value, lang.value, digits);
@@ -106,7 +107,7 @@ function Shares({ tenants, names, view }: { tenants: TenantView[]; names: string
         <tbody>
           {tenants.map((tenant) => {
             const index = names.indexOf(tenant.id);
-            const how = verdict(tenant, view.waiting);
+            const how = verdict(tenant, view.waiting, waitedPart(points.value.slice(-RECENT), tenant.id));
             return (
               <tr key={tenant.id} data-tenant={tenant.id} data-verdict={how}>
                 <th scope="row"><Dot index={index} />{tenant.id}</th>
