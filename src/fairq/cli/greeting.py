@@ -24,7 +24,8 @@ def greeting(
         lines.append(f"  pool {pool.name}: {pool.policy}, {pool.settlement}; {slots} slots on {names}")
     lines.append(f"  ledger: {config.ledger.dir}")
     if console_port is not None:
-        lines.append(f"  console: {_address(config.console.host, console_port)}")
+        console = _address(config.console.host, console_port)
+        lines.append(f"  console: {console}  who gets what, live; the schedulers to play with: {console}/lab")
     header = _identity(config)
     if not models:
         lines += ["What your servers are called, once they answer:", f"  curl {api}/v1/models{header}"]
