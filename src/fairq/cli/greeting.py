@@ -25,7 +25,7 @@ def greeting(
     lines.append(f"  ledger: {config.ledger.dir}")
     if console_port is not None:
         console = _address(config.console.host, console_port)
-        lines.append(f"  console: {console}  who gets what, live; the schedulers to play with: {console}/lab")
+        lines += [f"  console: {console}", f"  lab: {console}/lab"]
     header = _identity(config)
     if not models:
         lines += ["What your servers are called, once they answer:", f"  curl {api}/v1/models{header}"]
