@@ -187,15 +187,9 @@ class Result:
 
     def to_perfetto(self, path: str | Path) -> None:
         """The traces of all runs, of an engine its requests, for ui.perfetto.dev. Raises ConfigError."""
-        if self.scenario.layer in ("engine", "fleet"):
-            from fairq.sim.engine.perfetto import write as write_calls
-            from fairq.sim.engine.run import EngineRun
+        from fairq.sim.perfetto import save
 
-            write_calls({one.label: one.calls for one in self.runs if isinstance(one, EngineRun)}, Path(path))
-            return
-        from fairq.sim.perfetto import write
-
-        write({one.label: self.trace(one.label) for one in self.runs}, Path(path))
+        save(self.runs, Path(path))
 
     def to_csv(self, path: str | Path, kind: str = "jobs") -> None:
         """Exact: a fraction is written as 7/2."""

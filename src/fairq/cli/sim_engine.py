@@ -25,7 +25,6 @@ from fairq.cli.sim_output import (
     run_study,
     tell,
 )
-from fairq.sim.engine.perfetto import write
 from fairq.sim.engine.run import EngineRun
 from fairq.sim.engine.scenario import EngineScenario
 from fairq.sim.scenario import inline
@@ -137,8 +136,6 @@ def engine(
         run_study(scenario, sweep, results, jobs, backend)
         return
     runs: list[EngineRun] = run_all(scenario, sweep)
-    if perfetto:
-        write({run.label: run.calls for run in runs}, perfetto)
     tell(
         runs,
         EngineRun.jobs,
@@ -148,7 +145,7 @@ def engine(
         csv=csv,
         parquet=parquet,
         plot=plot,
-        perfetto=None,
+        perfetto=perfetto,
     )
 
 

@@ -25,7 +25,6 @@ from fairq.cli.sim_output import (
     run_study,
     tell,
 )
-from fairq.sim.engine.perfetto import write
 from fairq.sim.fleet.run import FleetRun
 from fairq.sim.fleet.scenario import FleetScenario
 from fairq.sim.scenario import inline
@@ -102,8 +101,6 @@ def fleet(
         run_study(scenario, sweep, results, jobs, backend)
         return
     runs: list[FleetRun] = run_all(scenario, sweep)
-    if perfetto:
-        write({run.label: run.calls for run in runs}, perfetto)
     tell(
         runs,
         FleetRun.jobs,
@@ -113,7 +110,7 @@ def fleet(
         csv=csv,
         parquet=parquet,
         plot=None,
-        perfetto=None,
+        perfetto=perfetto,
     )
 
 

@@ -123,9 +123,9 @@ def tell(
 
         save(runs[0].scenario, runs, plot)
     if perfetto:
-        from fairq.sim.perfetto import write
+        from fairq.sim.perfetto import save as save_traces
 
-        write({run.label: run.scenario.run(run.spec, "events").trace() for run in runs}, perfetto)
+        save_traces(runs, perfetto)
     if as_json:
         print_json(runs)
     elif measures:

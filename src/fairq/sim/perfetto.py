@@ -11,7 +11,7 @@ Every run is a process, every flow (a CPU's task) one of its threads. One unit o
 Format: "Trace Event Format", docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,16 @@ def write(traces: Mapping[str, Trace], path: Path) -> None:
         path.write_bytes(msgspec.json.encode(document(traces)))
     except OSError as error:
         raise ConfigError("perfetto", str(path), error.strerror or "cannot be written") from None
+
+
+def save(runs: Sequence[Any], path: Path) -> None:
+    """Any layer's runs: their traces, or the requests of an engine, which keeps no steps. Raises ConfigError."""
+    if runs[0].scenario.layer in ("engine", "fleet"):
+        from fairq.sim.engine.perfetto import write as write_calls
+
+        write_calls({run.label: run.calls for run in runs}, path)
+    else:
+        write({run.label: run.scenario.run(run.spec, "events").trace() for run in runs}, path)
 
 
 class Process:
