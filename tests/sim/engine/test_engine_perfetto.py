@@ -43,3 +43,12 @@ def test_the_command_writes_one_process_for_each_policy(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, line).exit_code == 0
     told = json.loads(file.read_text())["traceEvents"]
     assert [one["args"]["name"] for one in told if one["name"] == "process_name"] == ["vtc", "fcfs"]
+
+
+def test_a_fleet_writes_its_requests_too(tmp_path: Path) -> None:
+    file = tmp_path / "out.json"
+    line = ["fleet", "--workload", "poisson:rate=2,clients=2,duration=5", "--engines", "2", "--policy", "vtc"]
+    assert CliRunner().invoke(app, [*line, "--perfetto", str(file)]).exit_code == 0
+    told = json.loads(file.read_text())
+    check_format(told)
+    assert {"waiting", "prefill", "decode"} <= {event["name"] for event in told["traceEvents"] if event["ph"] == "b"}
