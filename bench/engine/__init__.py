@@ -1,9 +1,9 @@
-"""The engine simulator: jumping beside stepping, load, tenants, memory, and the same requests in sched-sim 0.2.1.
+"""The engine simulator: jumping beside stepping, load, tenants, memory, and the same requests in other simulators.
 
     python -m bench engine [--rounds 3] [--requests 3000]
 
 CPU time of one run in a fresh process, medians over interleaved rounds. VTC, 1,000 tenants, 16-token blocks, chunked
-prefill. Beside sched-sim both simulate requests in memory, and make their reports.
+prefill. Beside sched-sim 0.2.1 and Dynamo's Rust mocker all simulate requests in memory, and make their reports.
 """
 
 import argparse
@@ -15,18 +15,22 @@ from statistics import median
 from bench.peers import environment
 from rich.console import Console
 
-PEER = Path(__file__).with_name("sched_sim_engine.py")
-PACKAGE = "sched-sim==0.2.1"
+PEERS = {  # package: its program, and how many times its requests per second are asked of fairq
+    "sched-sim==0.2.1": ("sched_sim_engine.py", 20),
+    "ai-dynamo-runtime==1.6.1": ("dynamo_mocker.py", 3),
+}
 LOADS = (6, 10, 20)  # requests per second
 
 Side = tuple[str, int, int, int]
-"""A kind of `fairq_engine`, or the peer; load, tenants, requests."""
+"""A kind of `fairq_engine`, or a peer's package; load, tenants, requests."""
 
 
-def run(side: Side, python: Path | None) -> tuple[float, float]:
+def run(side: Side) -> tuple[float, float]:
     """CPU seconds, and MiB that the run took at most beyond what the program took before."""
     kind, *numbers = side
-    program = [str(python), str(PEER)] if kind == "peer" else [sys.executable, "-m", "bench.engine.fairq_engine", kind]
+    program = [sys.executable, "-m", "bench.engine.fairq_engine", kind]
+    if kind in PEERS:
+        program = [str(environment(kind)), str(Path(__file__).with_name(PEERS[kind][0]))]
     told = subprocess.run([*program, *map(str, numbers)], check=True, capture_output=True, text=True).stdout.split()
     return float(told[0]), float(told[1])
 
@@ -37,19 +41,22 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--requests", type=int, default=3_000, help="of each run but the one for memory (3,000)")
     given = parser.parse_args(arguments)
     out, n = Console(highlight=False), given.requests
-    python: Path | None = None
-    try:
-        python = environment(PACKAGE)
-    except subprocess.CalledProcessError:
-        out.print(f"{PACKAGE}: does not install here")
+    peers = []
+    for package in PEERS:
+        try:
+            environment(package)
+        except subprocess.CalledProcessError:
+            out.print(f"{package}: does not install here")
+        else:
+            peers.append(package)
     sides: list[Side] = [(kind, load, 1_000, n) for load in LOADS for kind in ("jump", "step")]
     sides += [("jump", 10, tenants, n) for tenants in (100, 10_000)]
     sides += [("whole", 10, 1_000, n), ("report", 10, 1_000, n)]
-    sides += [("peer", 10, 1_000, n)] * (python is not None)
+    sides += [(package, 10, 1_000, n) for package in peers]
     spent: dict[Side, list[float]] = {side: [] for side in sides}
     for _ in range(given.rounds):
         for side in sides:
-            spent[side].append(run(side, python)[0])
+            spent[side].append(run(side)[0])
     middle = {side: median(times) for side, times in spent.items()}
     for load in LOADS:
         jump, step = (middle[kind, load, 1_000, n] for kind in ("jump", "step"))
@@ -60,10 +67,9 @@ def main(arguments: list[str]) -> None:
     out.print(f"10,000 tenants: {ratio:.2f}x the time of 100 (at most 2.5)")
     whole, report = middle["whole", 10, 1_000, n], middle["report", 10, 1_000, n]
     out.print(f"the report costs {report / (whole - report):.2f}x reading and simulating (at most 1)")
-    jump_at_10 = middle["jump", 10, 1_000, n]
-    if python is not None:
-        out.print(
-            f"{middle['peer', 10, 1_000, n] / (jump_at_10 + report):.0f}x the requests/s of {PACKAGE} (at least 20)"
-        )
-    seconds, mib = run(("whole", 10, 1_000, 100_000), None)
+    ours = middle["jump", 10, 1_000, n] + report
+    for package in peers:
+        ratio = middle[package, 10, 1_000, n] / ours
+        out.print(f"{ratio:.1f}x the requests/s of {package} (at least {PEERS[package][1]})")
+    seconds, mib = run(("whole", 10, 1_000, 100_000))
     out.print(f"100,000 requests: {mib:.0f} MiB more than before (at most 150), {100_000 / seconds:,.0f} requests/s")
