@@ -204,7 +204,7 @@ export const labEn = {
   saySlept: (v: V) => `${v.who} goes to sleep.`,
   sayAborted: (v: V) => `${v.who} is late and was given up.`,
   sayDispatch: (v: V) => `t = ${v.time}: one request of ${v.who} goes, cost ${v.cost}.`,
-  sayJoined: (v: V) => `${v.who} joined first.`,
+  sayJoined: (v: V) => `Before the dispatch, ${v.who} joined.`,
   sayLifted: (v: V) => `${v.who} starts at the baseline, M = V = ${v.meter}: idle time earns no credit.`,
   sayCharged: (v: V) => `Charged afterwards: M of ${v.who} ${v.from} → ${v.to}.`,
   sayClock: (v: V) => `V = ${v.v}.`,
@@ -254,7 +254,7 @@ export const labEn = {
 
   // What a policy shows
   show_virtual_time: "Virtual time V",
-  show_meters: "Meter M: the start tag of the next request",
+  show_meters: "Meter M (the next start tag)",
   show_size: "Size",
   show_remaining: "Left",
   show_queue: "Queue, head first",
@@ -288,7 +288,7 @@ export const labEn = {
   policy_fcfs: "In order of arrival, to completion. Short ones wait behind a long one: the convoy effect.",
   policy_sjf: "The shortest that waits, to completion. Needs running times; cannot stop a long one.",
   policy_srtf: "The least remaining, at every moment. Least mean time; a long task may starve.",
-  policy_rr: "A quantum each, in turn. Everybody moves soon, and finishes late.",
+  policy_rr: "A quantum each, in turn. Everybody moves soon; long work finishes late.",
   policy_mlfq: "Several queues; who uses up its slice sinks. It guesses length from the past.",
   policy_priority: "The highest priority that is ready. The low may starve.",
   policy_edf: "The earliest absolute deadline. If any order meets all deadlines, this one does.",

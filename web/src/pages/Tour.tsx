@@ -10,17 +10,18 @@ import { lang } from "../settings";
 
 const STOPS: [Mode, string, string[], number][] = [
   ["cpu", "cpu/lab", ["fcfs"], 11],
-  ["cpu", "cpu/lab", ["fcfs", "srtf"], 3],
-  ["cpu", "cpu/srtf-starvation", ["srtf"], 20],
-  ["cpu", "cpu/lab", ["fcfs", "rr:quantum=1"], 6],
-  ["cpu", "cpu/mlfq-learns", ["mlfq:quantum=10"], 112],
+  ["cpu", "cpu/lab", ["fcfs", "srtf"], 15],
+  ["cpu", "cpu/srtf-starvation", ["srtf"], 31],
+  ["cpu", "cpu/lab", ["fcfs", "rr:quantum=1"], 15],
+  ["cpu", "cpu/mlfq-learns", ["mlfq:quantum=10"], 120],
   ["periodic", "cpu/rm-misses-edf-holds", ["rm", "edf"], 7],
   ["cpu", "cpu/lottery-against-stride", ["lottery", "stride"], 60],
   ["link", "link/fluid-and-packets", ["gps", "wfq"], 12],
   ["link", "link/lying-lengths", ["wfq", "sfq"], 40],
-  ["router", "router/count-fair-cost-fair", ["request-rr"], 8],
+  ["router", "router/count-fair-cost-fair", ["request-rr", "sfq"], 10],
   ["router", "router/lab", ["sfq"], 4],
   ["router", "router/lab", ["sfq"], 14],
+  ["engine", "engine/lab", ["fcfs", "vtc"], 60],
 ];
 
 export function TourPage() {
