@@ -24,8 +24,8 @@ from fairq.core.lifecycle import Outcome
 from fairq.core.lines import encode_lines
 from fairq.core.number import fixed
 from fairq.core.policy import ROOMY, Layer, Pick
-from fairq.core.roster import Setup
 from fairq.core.scheduler import Scheduler
+from fairq.core.setup import Setup
 
 TENANTS = (10, 1_000, 100_000)
 SLOTS = 64

@@ -18,7 +18,7 @@ from fairq.console.server import bind
 from fairq.core.events import Reconfigured
 from fairq.core.job import Flow
 from fairq.core.lines import decode
-from fairq.core.roster import Setup
+from fairq.core.setup import Setup
 from fairq.testing.clock import eventually
 
 

@@ -12,7 +12,7 @@ from fairq.console.heaviest import Heaviest
 from fairq.console.history import catch_up, current_run
 from fairq.console.pool import LivePool
 from fairq.core.lines import decode, encode
-from fairq.core.roster import Setup
+from fairq.core.setup import Setup
 from fairq.ledger.segment import Head, Opened
 
 

@@ -18,7 +18,7 @@ from fairq.console.snapshot import snapshot
 from fairq.core.events import Refused
 from fairq.core.lifecycle import Outcome
 from fairq.core.lines import encode
-from fairq.core.roster import Setup
+from fairq.core.setup import Setup
 from fairq.testing.replies import Gate, Reset, answer
 from fairq.testing.upstream import ScriptedUpstream
 

@@ -13,7 +13,7 @@ from fairq.console.heaviest import MARGIN, SPARE, Heaviest
 from fairq.console.pool import LivePool
 from fairq.core.job import Flow
 from fairq.core.lines import decode
-from fairq.core.roster import Setup
+from fairq.core.setup import Setup
 from fairq.measure.fairness import jain
 
 

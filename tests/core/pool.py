@@ -16,8 +16,8 @@ from fairq.core.job import Flow, Request
 from fairq.core.lifecycle import Outcome
 from fairq.core.number import TAG_BITS, fixed
 from fairq.core.policy import Policy
-from fairq.core.roster import Setup
 from fairq.core.scheduler import Scheduler
+from fairq.core.setup import Setup
 from fairq.policies.sfq import SFQ
 
 TOKENS = CostModel(alpha=Fraction(0), beta=Fraction(1), default_output=100)  # a request costs its output tokens

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairq.core.cost import KEYS, CostModel, Estimator, Source, Usage
+from fairq.core.cost import CostModel, Source, Usage
+from fairq.core.estimator import KEYS, Estimator
 from fairq.core.job import Request
 
 PLAIN = CostModel(alpha=Fraction(1), beta=Fraction(2), default_output=100, bytes_per_token=Fraction(4))

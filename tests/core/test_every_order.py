@@ -11,7 +11,8 @@ import pytest
 from tests.core.pool import Pool
 
 from fairq.core import events as ev
-from fairq.core.cost import CostModel, Estimator, Usage
+from fairq.core.cost import CostModel, Usage
+from fairq.core.estimator import Estimator
 from fairq.core.job import Flow, Request
 from fairq.core.lifecycle import Outcome
 from fairq.core.settlement import Forward

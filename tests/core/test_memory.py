@@ -4,17 +4,18 @@ import json
 from fractions import Fraction
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairq.core.memory import pack, unpack
+from fairq.core.memory import JSON_INT, KINDS, pack, unpack
 from fairq.core.ranking import Ranking
 
 scalars = st.integers() | st.text(max_size=3) | st.booleans() | st.none() | st.fractions()
 values = st.recursive(
     scalars | st.sets(st.text(max_size=2), max_size=3),
-    lambda inner: st.dictionaries(st.text(max_size=2), inner, max_size=3) | st.lists(inner, max_size=3).map(tuple),
+    lambda inner: st.dictionaries(st.text(max_size=2) | st.sampled_from(sorted(KINDS)), inner, max_size=3) | st.lists(inner, max_size=3).map(tuple),
     max_leaves=8,
 )
 
@@ -30,6 +31,11 @@ def exactly(value: Any) -> Any:
 @settings(max_examples=80, deadline=None)
 def test_pack_and_unpack_are_inverses(value: Any) -> None:
     assert exactly(unpack(json.loads(json.dumps(pack(value))))) == exactly(value)
+
+
+@pytest.mark.parametrize("tag", [JSON_INT, -JSON_INT, 1 << 256])
+def test_tags_longer_than_json_integers_are_kept(tag: int) -> None:
+    assert unpack(msgspec.json.decode(msgspec.json.encode(pack({"virtual_time": tag})))) == {"virtual_time": tag}
 
 
 @pytest.mark.parametrize("keys", [{}, {"a": 3, "b": 1}, {"a": (Fraction(1, 3), 2), "b": (0, 7)}])

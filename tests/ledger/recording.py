@@ -12,8 +12,8 @@ from fairq.core.job import Flow, Request
 from fairq.core.lifecycle import Outcome
 from fairq.core.lines import encode, encode_lines
 from fairq.core.policy import Policy
-from fairq.core.roster import Setup
 from fairq.core.scheduler import Scheduler
+from fairq.core.setup import Setup
 from fairq.ledger.audit import Audit
 from fairq.ledger.checks import Check
 from fairq.ledger.reader import Reader

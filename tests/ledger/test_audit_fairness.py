@@ -12,7 +12,7 @@ from fairq.core import events as ev
 from fairq.core.job import Flow
 from fairq.core.lifecycle import Outcome
 from fairq.core.lines import encode
-from fairq.core.roster import Setup
+from fairq.core.setup import Setup
 from fairq.ledger.heaviest import charges
 from fairq.ledger.segment import Opened
 

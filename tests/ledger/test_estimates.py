@@ -7,7 +7,7 @@ import pytest
 from tests.ledger.recording import write_segment
 from tests.ledger.traffic import Traffic, setup
 
-from fairq.core.cost import Estimator
+from fairq.core.estimator import Estimator
 from fairq.ledger.estimates import last_estimator
 
 

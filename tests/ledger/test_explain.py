@@ -11,7 +11,7 @@ from fairq.core.cost import Source, Usage
 from fairq.core.job import Flow
 from fairq.core.lifecycle import Outcome
 from fairq.core.lines import encode
-from fairq.core.roster import Setup
+from fairq.core.setup import Setup
 from fairq.ledger.explain import SHOWN, explain
 from fairq.ledger.explanation import Cause, Layer
 from fairq.ledger.segment import LedgerError, Opened

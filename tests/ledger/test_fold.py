@@ -10,7 +10,7 @@ from fairq.core import events as ev
 from fairq.core.cost import Source, Usage
 from fairq.core.lifecycle import Outcome, State
 from fairq.core.lines import encode
-from fairq.core.roster import Setup
+from fairq.core.setup import Setup
 from fairq.ledger.fold import Fold
 from fairq.ledger.histogram import Histogram
 from fairq.ledger.segment import decode

@@ -12,7 +12,7 @@ import pytest
 from tests.ledger.recording import FAR, Recording, audit, replay, violated
 
 from fairq.core import events as ev
-from fairq.core.roster import Setup
+from fairq.core.setup import Setup
 from fairq.ledger.disk import Disk
 from fairq.ledger.reader import Reader
 from fairq.ledger.segment import Head, LedgerError, Opened, folder_of

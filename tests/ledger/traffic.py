@@ -10,7 +10,7 @@ from fairq.core.cost import CostModel, Source, Usage
 from fairq.core.job import Flow
 from fairq.core.lifecycle import Outcome, State
 from fairq.core.lines import encode
-from fairq.core.roster import Setup
+from fairq.core.setup import Setup
 from fairq.ledger.segment import Opened
 
 TENANTS = "abcdef"

@@ -8,7 +8,7 @@ from fairq.core import snapshot
 from fairq.core.errors import ConfigError
 from fairq.core.job import Flow
 from fairq.core.policy import Need
-from fairq.core.roster import Setup
+from fairq.core.setup import Setup
 from fairq.gateway.config_names import policy_spec
 from fairq.policies import POLICIES, make
 

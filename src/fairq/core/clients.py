@@ -1,11 +1,10 @@
 """Flows that come and go as clients of a processor (ClientPolicy), for proportional share."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from fairq.core.errors import check
 from fairq.core.job import Flow, Job
-from fairq.core.memory import pack, unpack
 from fairq.core.number import Number, quotient
 from fairq.core.policy import Cause, Layer, Need, Stop, Time
 from fairq.core.queues import FlowPolicy
@@ -15,11 +14,8 @@ class ClientPolicy(FlowPolicy):
     """A flow is *here* while it has work waiting or, where the layer preempts, running: it may come back at once.
 
     Proportional share needs to know the difference between a client that is running and one that has left. A subclass
-    hooks `entered` (with its weight already in `total`), `left` (with its weight already out) and `reweighted`;
-    `memory` names the attributes that hold what it remembers.
+    hooks `entered` (with its weight already in `total`), `left` (with its weight already out) and `reweighted`.
     """
-
-    memory: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
@@ -108,12 +104,9 @@ class ClientPolicy(FlowPolicy):
 
     # State
     def state(self) -> dict[str, Any]:
-        kept = {name: pack(getattr(self, name)) for name in self.memory}
-        return super().state() | {"here": list(self.here), "running": dict(self.running), **kept}
+        return super().state() | {"here": list(self.here), "running": dict(self.running)}
 
     def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
-        for name in self.memory:
-            setattr(self, name, unpack(state[name]))
         self.here, self.running = dict.fromkeys(state["here"]), dict(state["running"])
         self.shares = {flow: quotient(above, below) for flow, (above, below) in state["weights"].items()}
         self.total = quotient(sum(map(self.weight, self.here)), 1)

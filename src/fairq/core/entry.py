@@ -1,6 +1,5 @@
 """The entry of a living job: its state, what was decided about it, and the records made of it."""
 
-from dataclasses import dataclass
 from typing import NoReturn
 
 from fairq.core.commands import Dispatch, Ended
@@ -13,9 +12,9 @@ from fairq.core.policy import Time, Why
 
 UNKNOWN = Estimate(0, 0, 0)
 UNDECIDED = Why("")
+WAITING, FAILED_CONNECT = State.WAITING, Outcome.FAILED_CONNECT
 
 
-@dataclass(slots=True)  # no Struct: it changes often, and slots of a plain class are several times faster to set
 class Entry:
     """
     attempts    upstreams tried so far
@@ -24,18 +23,20 @@ class Entry:
     failed      how the last attempt ended, if it is retrying
     """
 
-    request: Request
-    state: State = State.WAITING
-    upstream: str = ""
-    attempts: int = 0
-    dispatched: Time = 0
-    estimate: Estimate = UNKNOWN
-    charge: int = 0
-    contended: bool = False
-    epoch: int = 0
-    why: Why = UNDECIDED
-    gone: bool = False
-    failed: Outcome = Outcome.FAILED_CONNECT
+    __slots__ = (
+        *("attempts", "charge", "contended", "dispatched", "epoch", "estimate", "failed", "gone"),
+        *("request", "state", "upstream", "why"),
+    )
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.state: State = WAITING
+        self.upstream = ""
+        self.attempts = self.dispatched = self.charge = self.epoch = 0
+        self.estimate = UNKNOWN
+        self.contended = self.gone = False
+        self.why = UNDECIDED
+        self.failed: Outcome = FAILED_CONNECT
 
     def step(self, event: str) -> None:
         """Raises InvalidTransition, and changes nothing, if the table has no such step."""

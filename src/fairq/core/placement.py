@@ -1,7 +1,6 @@
 """The placement contract: which upstream gets a job that the policy has picked. It never changes who is next."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from fairq.core.errors import UnknownName
@@ -9,15 +8,14 @@ from fairq.core.job import Job
 from fairq.core.param import Param
 
 
-@dataclass(slots=True)
 class Upstream:
     """One server of a pool, as a placement sees it. `free` may be negative after a reconfiguration."""
 
-    name: str
-    slots: int
-    inflight: int = 0
-    healthy: bool = True
-    draining: bool = False
+    __slots__ = ("draining", "healthy", "inflight", "name", "slots")
+
+    def __init__(self, name: str, slots: int, inflight: int = 0, healthy: bool = True, draining: bool = False) -> None:
+        self.name, self.slots, self.inflight = name, slots, inflight
+        self.healthy, self.draining = healthy, draining
 
     @property
     def usable(self) -> bool:

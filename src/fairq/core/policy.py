@@ -49,8 +49,11 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from msgspec import Struct
-
+from fairq.core.decision import NOTHING_WAITS as NOTHING_WAITS
+from fairq.core.decision import Decision as Decision
+from fairq.core.decision import Pick as Pick
+from fairq.core.decision import Wait as Wait
+from fairq.core.decision import Why as Why
 from fairq.core.errors import ConfigError, UnknownName
 from fairq.core.job import Flow, Job
 from fairq.core.layer import ROOMY as ROOMY
@@ -89,28 +92,6 @@ class Stop(StrEnum):
     PREEMPTED = "preempted"
     SLICE_USED = "slice-used"
     BLOCKED = "blocked"
-
-
-class Why(Struct, frozen=True, gc=False):
-    """A stable code and its numbers, never a sentence: CLI, lab, ledger and tests each say it their own way."""
-
-    code: str
-    values: dict[str, int | str] = {}
-
-
-class Pick(Struct, frozen=True):
-    job: Job
-    why: Why
-    plan: Any = None
-
-
-class Wait(Struct, frozen=True):
-    why: Why
-    plan: Any = None
-
-
-NOTHING_WAITS = Wait(Why("nothing-waits"))
-Decision = Pick | Wait
 
 
 class Policy:

@@ -2,10 +2,11 @@
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from fairq.core.errors import ValidationFailed
 from fairq.core.job import Flow, Job
+from fairq.core.memory import recall, remembered
 from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Pick, Policy, Time, View, Why
 from fairq.core.ranking import Ranking
 
@@ -16,15 +17,16 @@ class FlowPolicy(Policy):
     """One FIFO per flow, and the backlogged flow of least `rank` goes first; ties break on the flow's id.
 
     A subclass says `rank(flow)` and `why`, and may hook `joined` (the flow became backlogged), `picked` (its head is
-    taken), `charged` (the amount is known) and `idled` (all queues are empty).
-    O(log F) for each call, F = backlogged flows.
+    taken), `charged` (the amount is known) and `idled` (all queues are empty). `memory` names the attributes that hold
+    what it remembers. O(log F) for each call, F = backlogged flows.
     """
 
     keeps_order = True
+    memory: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
-        self.queues: dict[str, deque[Job]] = {}
+        self.queues: dict[str, deque[Job]] = {}  # of every flow that had a job since it became known; made once
         self.cancelled: set[str] = set()  # jobs that are still in their queue, never at its head
         self.weights: dict[str, tuple[int, int]] = {}  # as numerator, denominator: tags are made in the hot path
         self.closed: set[str] = set()
@@ -58,7 +60,7 @@ class FlowPolicy(Policy):
     def flow_open(self, flow: str, open_: bool, now: Time) -> None:
         if open_ and flow in self.closed:
             self.closed.discard(flow)
-            if flow in self.queues:
+            if self.queues.get(flow):
                 self.joined(flow, now)
                 self.ranking.put(flow, self.rank(flow))
         elif not open_:
@@ -67,6 +69,7 @@ class FlowPolicy(Policy):
 
     def forget(self, flow: str) -> None:
         self.weights.pop(flow, None)
+        self.queues.pop(flow, None)
         self.closed.discard(flow)
 
     def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
@@ -75,24 +78,23 @@ class FlowPolicy(Policy):
         if self.cancelled and job.id in self.cancelled:
             self._purge()  # the name is used again
         queue = self.queues.get(flow)
-        if queue is not None:
-            queue.append(job)
-            return
-        self.queues[flow] = deque((job,))
-        if flow not in self.closed:
+        if queue is None:
+            queue = self.queues[flow] = deque()
+        queue.append(job)
+        if len(queue) == 1 and flow not in self.closed:
             self.joined(flow, now)
             self.ranking.put(flow, self.rank(flow))
 
     def cancel(self, job: Job, now: Time) -> None:
         """O(1) amortised: a job inside its queue is only marked, and leaves when it comes to the head."""
         flow = job.flow
-        self._waiting -= 1
         if self.queues[flow][0].id != job.id:
+            self._waiting -= 1
             self.cancelled.add(job.id)
             if len(self.cancelled) > self._waiting + 64:
                 self._purge()
             return
-        self._take_head(flow)
+        self.leave(flow)
         if flow in self.ranking:
             self.ranking.put(flow, self.rank(flow))
         if not self._waiting:
@@ -107,16 +109,10 @@ class FlowPolicy(Policy):
 
     def commit(self, decision: Decision, now: Time) -> None:
         """The head of a flow leaves its queue. Its new place, and the idle reset, wait for `charge`."""
-        if type(decision) is not Pick:
-            return
-        flow = decision.job.flow
-        self.picked(flow)
-        self._waiting -= 1
-        queue = self.queues[flow]
-        if len(queue) > 1 and not self.cancelled:
-            queue.popleft()
-        else:
-            self._take_head(flow)
+        if isinstance(decision, Pick):
+            flow = decision.job.flow
+            self.picked(flow)
+            self.leave(flow)
 
     def take(self, now: Time, view: View) -> Job | None:
         heap = self.ranking.heap
@@ -124,9 +120,7 @@ class FlowPolicy(Policy):
             return None
         flow = heap[0][1]
         self.picked(flow)
-        self._waiting -= 1
-        queue = self.queues[flow]
-        return queue.popleft() if len(queue) > 1 and not self.cancelled else self._take_head(flow)
+        return self.leave(flow)
 
     def peek(self, now: Time, view: View) -> Job | None:
         heap = self.ranking.heap
@@ -178,14 +172,15 @@ class FlowPolicy(Policy):
     def contended(self, flow: str) -> bool:
         return len(self.ranking) > (flow in self.ranking)
 
-    def _take_head(self, flow: str) -> Job:
+    def leave(self, flow: str) -> Job:
+        """The head of a flow leaves its queue, and with it those behind it that were cancelled."""
+        self._waiting -= 1
         queue = self.queues[flow]
         head = queue.popleft()
         if self.cancelled:
             while queue and queue[0].id in self.cancelled:
                 self.cancelled.remove(queue.popleft().id)
         if not queue:
-            del self.queues[flow]
             self.ranking.drop(flow)
         return head
 
@@ -202,14 +197,18 @@ class FlowPolicy(Policy):
     def state(self) -> dict[str, Any]:
         return {
             "queues": {
-                flow: [job.id for job in queue if job.id not in self.cancelled] for flow, queue in self.queues.items()
+                flow: [job.id for job in queue if job.id not in self.cancelled]
+                for flow, queue in self.queues.items()
+                if queue
             },
             "weights": {flow: list(weight) for flow, weight in sorted(self.weights.items()) if weight != ONE},
             "closed": sorted(self.closed),
+            **remembered(self, self.memory),
         }
 
     def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
-        """Subclasses restore their tags first, then call this, which ranks every backlogged flow again."""
+        """What is not in `memory` a subclass restores first; then this ranks every backlogged flow again."""
+        recall(self, self.memory, state)
         self.weights = {flow: (above, below) for flow, (above, below) in state["weights"].items()}
         self.closed = set(state["closed"])
         for flow, queue in state["queues"].items():
@@ -222,12 +221,11 @@ class FlowPolicy(Policy):
         lengths = sum(map(len, self.queues.values())) - len(self.cancelled)
         if self._waiting != lengths or self._waiting != sum(map(self.length, self.queues)):
             raise ValidationFailed(f"{self._waiting} jobs counted, {lengths} in queues")
-        if any(queue[0].id in self.cancelled for queue in self.queues.values()):
+        if any(queue and queue[0].id in self.cancelled for queue in self.queues.values()):
             raise ValidationFailed("a cancelled job is the head of its queue")
-        if set(self.ranking) != self.queues.keys() - self.closed:
-            raise ValidationFailed(
-                f"ranked {sorted(self.ranking)}, backlogged {sorted(self.queues.keys() - self.closed)}"
-            )
+        backlogged = {flow for flow, queue in self.queues.items() if queue} - self.closed
+        if set(self.ranking) != backlogged:
+            raise ValidationFailed(f"ranked {sorted(self.ranking)}, backlogged {sorted(backlogged)}")
         for flow in self.ranking:
             if not self.ranked(flow):
                 raise ValidationFailed(f"flow {flow} is ranked {self.ranking[flow]}, its rank is {self.rank(flow)}")

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from fairq.core.errors import check
 from fairq.core.job import Job
-from fairq.core.memory import pack, unpack
+from fairq.core.memory import recall, remembered
 from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Pick, Policy, Time, View, Why
 
 Entry = tuple[Any, int, str]
@@ -152,12 +152,10 @@ class JobPolicy(Policy):
 
     # State
     def state(self) -> dict[str, Any]:
-        kept = {name: pack(getattr(self, name)) for name in self.memory}
-        return {"waiting": list(self.jobs), "closed": sorted(self.closed), **kept}
+        return {"waiting": list(self.jobs), "closed": sorted(self.closed)} | remembered(self, self.memory)
 
     def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
-        for name in self.memory:
-            setattr(self, name, unpack(state[name]))
+        recall(self, self.memory, state)
         self.closed = set(state["closed"])
         for id_ in state["waiting"]:
             self.jobs[id_] = jobs[id_]

@@ -1,41 +1,22 @@
-"""Who is who in a pool: its setup, and its tenants with their caps and pauses."""
+"""Who is who in a pool: its tenants with their caps and pauses."""
 
-from dataclasses import dataclass
-
-from msgspec import Struct
 from msgspec.structs import replace
 
-from fairq.core.cost import CostModel
 from fairq.core.job import Flow, Request
 from fairq.core.policy import Policy, Stop, Time
 from fairq.core.settlement import Settlement
+from fairq.core.setup import Setup
 
 FINISHED = Stop.FINISHED
 
 
-class Setup(Struct, frozen=True, kw_only=True):
-    """What a pool's scheduler is built from. It stands in the head of every ledger segment.
-
-    policy             NAME or NAME:key=value,key=value
-    wait_for_upstream  ns a request may wait while no upstream is usable
-    """
-
-    pool: str = "default"
-    policy: str = "sfq"
-    settlement: str = "fixed"
-    placement: str = "least-loaded"
-    cost: CostModel = CostModel()
-    flows: list[Flow] = []
-    default_flow: Flow = Flow(id="")
-    wait_for_upstream: int = 0
-
-
-@dataclass(slots=True)
 class Tenant:
-    flow: Flow
-    configured: bool = False
-    waiting: int = 0
-    inflight: int = 0
+    __slots__ = ("configured", "flow", "inflight", "waiting")
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self.configured = False
+        self.waiting = self.inflight = 0
 
     @property
     def open(self) -> bool:

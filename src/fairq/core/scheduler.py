@@ -13,16 +13,18 @@ from typing import Any, NoReturn
 from fairq.core import events as ev
 from fairq.core import operations as op
 from fairq.core.commands import Abort, AnyCommand, Reject
-from fairq.core.cost import UNUSED, Estimator
+from fairq.core.cost import UNUSED
 from fairq.core.entry import Entry
 from fairq.core.errors import FairqError, InvalidTransition, UnknownName
+from fairq.core.estimator import Estimator
 from fairq.core.lifecycle import LIFECYCLE, Outcome, State
 from fairq.core.number import fixed
 from fairq.core.patience import Patience
 from fairq.core.placement import Placement, Upstream
 from fairq.core.policy import ROOMY, Layer, Need, Pick, Policy
-from fairq.core.roster import Setup, Tenants
+from fairq.core.roster import Tenants
 from fairq.core.settlement import SETTLEMENTS
+from fairq.core.setup import Setup
 from fairq.core.slots import Slots
 
 ATTEMPTS = 2  # a request is tried on one more upstream, never on a third

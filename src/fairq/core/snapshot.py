@@ -4,26 +4,29 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import astuple
+
 from fairq.core.cost import CostModel
-from fairq.core.entry import Entry
 from fairq.core.errors import check
 from fairq.core.lifecycle import State
 from fairq.core.lines import of_plain, to_plain
 from fairq.core.placement import Upstream
 from fairq.core.roster import Tenant
+from fairq.core.saved import SavedEntry, SavedTenant, SavedUpstream, entry_of, plain
 from fairq.core.scheduler import Scheduler
 
 
 def save(scheduler: Scheduler) -> dict[str, Any]:
     """Everything, exactly. O(jobs + tenants)."""
+    tenants = scheduler.tenants.all
     return {
         "seq": scheduler.seq,
         "now": scheduler.now,
         "dark_since": scheduler.patience.dark_since,
         "busy": scheduler.busy,
-        "upstreams": to_plain(list(scheduler.slots.upstreams.values())),
-        "tenants": to_plain(scheduler.tenants.all),
-        "jobs": to_plain(list(scheduler.jobs.values())),
+        "upstreams": plain(scheduler.slots.upstreams.values(), SavedUpstream),
+        "tenants": dict(zip(tenants, plain(tenants.values(), SavedTenant), strict=True)),
+        "jobs": plain(scheduler.jobs.values(), SavedEntry),
         "retries": list(scheduler.retries),
         "policy": scheduler.policy.state(),
         "estimator": scheduler.estimator.state(),
@@ -35,11 +38,15 @@ def save(scheduler: Scheduler) -> dict[str, Any]:
 def load(scheduler: Scheduler, state: Mapping[str, Any]) -> None:
     """Onto a fresh scheduler that was built from the same setup."""
     scheduler.seq, scheduler.now, scheduler.busy = state["seq"], state["now"], state["busy"]
-    scheduler.slots.upstreams = {u.name: u for u in of_plain(state["upstreams"], list[Upstream])}
+    upstreams = of_plain(state["upstreams"], list[SavedUpstream])
+    scheduler.slots.upstreams = {saved.name: Upstream(*astuple(saved)) for saved in upstreams}
     scheduler.slots.count()
-    scheduler.tenants.all = of_plain(state["tenants"], dict[str, Tenant])
+    scheduler.tenants.all = {}
+    for name, known in of_plain(state["tenants"], dict[str, SavedTenant]).items():
+        scheduler.tenants.all[name] = tenant = Tenant(known.flow)
+        tenant.configured, tenant.waiting, tenant.inflight = known.configured, known.waiting, known.inflight
     scheduler.tenants.waiting = sum(tenant.waiting for tenant in scheduler.tenants.all.values())
-    scheduler.jobs = {entry.request.id: entry for entry in of_plain(state["jobs"], list[Entry])}
+    scheduler.jobs = {saved.request.id: entry_of(saved) for saved in of_plain(state["jobs"], list[SavedEntry])}
     scheduler.retries = {id_: scheduler.jobs[id_] for id_ in state["retries"]}
     scheduler.patience.dark_since = state["dark_since"]
     for entry in scheduler.jobs.values():

@@ -12,10 +12,11 @@ import msgspec
 from fairq import placements, policies
 from fairq.core import events as ev
 from fairq.core.commands import Ended
-from fairq.core.cost import CostModel, Estimator
+from fairq.core.cost import CostModel
+from fairq.core.estimator import Estimator
 from fairq.core.lifecycle import Outcome
-from fairq.core.roster import Setup
 from fairq.core.scheduler import Scheduler
+from fairq.core.setup import Setup
 from fairq.gateway.admission import Admission, Bounds
 from fairq.gateway.backend import Backend
 from fairq.gateway.calibration import Calibration

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from fairq.core import commands as cmd
 from fairq.core import events as ev
-from fairq.core.cost import CostModel, Estimator
+from fairq.core.cost import CostModel
+from fairq.core.estimator import Estimator
 from fairq.core.lines import of_plain
 from fairq.core.number import of_json
 from fairq.ledger.book import Living

@@ -6,7 +6,7 @@ from typing import Any
 
 from fairq.core import commands as cmd
 from fairq.core import events as ev
-from fairq.core.cost import Estimator
+from fairq.core.estimator import Estimator
 from fairq.core.lifecycle import Outcome, State
 from fairq.ledger.book import Living
 from fairq.ledger.carry import Carry

@@ -6,11 +6,12 @@ from msgspec.structs import replace
 
 from fairq.core import events as ev
 from fairq.core.commands import Ended
-from fairq.core.cost import CostModel, Estimator
-from fairq.core.entry import Entry
+from fairq.core.cost import CostModel
+from fairq.core.estimator import Estimator
 from fairq.core.job import Request
 from fairq.core.lifecycle import Outcome
 from fairq.core.lines import of_plain
+from fairq.core.saved import SavedEntry
 from fairq.ledger.reader import Reader
 from fairq.ledger.segment import AnyLine, Head, reading_state, segments_in
 
@@ -42,7 +43,7 @@ class School:
             with reading_state(line):
                 self.estimator = Estimator(of_plain(line.state["rates"], CostModel))
                 self.estimator.restore(line.state["estimator"])
-                self._requests = {e.request.id: e.request for e in of_plain(line.state["jobs"], list[Entry])}
+                self._requests = {e.request.id: e.request for e in of_plain(line.state["jobs"], list[SavedEntry])}
             return
         estimator = self.estimator
         assert estimator is not None  # readers give a head first

@@ -64,10 +64,10 @@ class Witness:
         living = self._world.living.get(self.id)
         if first and living is not None:
             found = self._arrive(living)
-            found.notes.append("it arrived before this ledger begins: earlier decisions are not known")
+            found.truncated = True
             self._since = head.state["now"]
         elif was is not None and living is None and self.found is not None:
-            self.found.notes.append(f"then the recording was interrupted ({head.opened}), and it was gone")
+            self.found.interrupted = head.opened
 
     def _arrive(self, living: Living) -> Explanation:
         head, request, world = self._known(), living.request, self._world

@@ -79,6 +79,9 @@ class Explanation(Struct):
     steps        the first and the last decisions of the wait; `left_out` more lie between them
     own          its own dispatches
     lives        how many requests of this id the ledger knows; the last one is explained
+    truncated    it arrived before this ledger begins: earlier decisions are not known
+    interrupted  why the recording ended while it lived (what opened the next segment); "" if it did not
+    notes        what the reader passed over
     """
 
     id: str
@@ -109,6 +112,8 @@ class Explanation(Struct):
     attempts: int = 0
     total: int | None = None
     lives: int = 1
+    truncated: bool = False
+    interrupted: str = ""
     notes: list[str] = []
 
     @property

@@ -13,8 +13,8 @@ from fairq.core.errors import FairqError
 from fairq.core.events import AnyEvent
 from fairq.core.lines import encode
 from fairq.core.policy import Policy
-from fairq.core.roster import Setup
 from fairq.core.scheduler import Scheduler
+from fairq.core.setup import Setup
 from fairq.ledger.reader import Line
 from fairq.ledger.segment import Head, Opened, reading_state
 

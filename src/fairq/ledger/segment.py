@@ -22,8 +22,8 @@ from fairq.core.commands import AnyCommand
 from fairq.core.errors import FairqError
 from fairq.core.events import AnyEvent
 from fairq.core.lines import decoder
-from fairq.core.roster import Setup
 from fairq.core.scheduler import Scheduler
+from fairq.core.setup import Setup
 
 FORMAT = 1
 SUFFIX = ".jsonl"

@@ -84,6 +84,10 @@ def sentences(found: Explanation) -> Iterator[str]:
     for line in found.own:
         yield _dispatch(found, line)
     yield from _end(found)
+    if found.truncated:
+        yield "Note: it arrived before this ledger begins: earlier decisions are not known."
+    if found.interrupted:
+        yield f"Note: then the recording was interrupted ({found.interrupted}), and it was gone."
     yield from (f"Note: {note}." for note in found.notes)
 
 

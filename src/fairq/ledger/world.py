@@ -7,16 +7,15 @@ each other are told to `complain` and do as little as they can.
 from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from fairq.core import commands as cmd
 from fairq.core import events as ev
-from fairq.core.entry import Entry
 from fairq.core.job import Flow
 from fairq.core.lifecycle import State
 from fairq.core.lines import of_plain
 from fairq.core.placement import Upstream
-from fairq.core.roster import Tenant as SavedTenant
+from fairq.core.saved import SavedEntry, SavedTenant, SavedUpstream
 from fairq.ledger.book import Book, Living, Tenant
 from fairq.ledger.segment import AnyLine, Head
 
@@ -53,13 +52,15 @@ class World:
         self._terms(head.setup.flows, head.setup.default_flow)
         self.living, self.retrying, self.backlogged = {}, {}, {}
         self.waiting = self.free = 0
-        self.upstreams = {u.name: u for u in of_plain(state["upstreams"], list[Upstream])}
+        self.upstreams = {
+            saved.name: Upstream(*astuple(saved)) for saved in of_plain(state["upstreams"], list[SavedUpstream])
+        }
         self.free = sum(max(u.free, 0) for u in self.upstreams.values())
         self.tenants = {}
         for name, saved in of_plain(state["tenants"], dict[str, SavedTenant]).items():
             tenant = self.tenants[name] = Tenant(saved.flow, saved.configured)
             tenant.inflight = saved.inflight
-        for entry in of_plain(state["jobs"], list[Entry]):
+        for entry in of_plain(state["jobs"], list[SavedEntry]):
             self._resurrect(entry)
         for name in state["retries"]:
             self.retrying[name] = self.living[name]
@@ -68,7 +69,7 @@ class World:
         for tenant in self.tenants.values():
             self._judge(tenant)
 
-    def _resurrect(self, entry: Entry) -> None:
+    def _resurrect(self, entry: SavedEntry) -> None:
         request = entry.request
         tenant = self.tenants.get(request.flow) or Tenant(replace(self.default, id=request.flow), False)
         living = self.living[request.id] = Living(request, tenant)

@@ -22,7 +22,7 @@ from fairq.policies.wfq import WFQ
 class GPS(WFQ):
     name = "gps"
     needs = WFQ.needs | {Need.FLUID}
-    bits = None
+    bits: int | None = None
 
     def rates(self, now: Time) -> Mapping[str, Number]:
         share = self.layer.rate / Fraction(self.fluid.weight or 1)
