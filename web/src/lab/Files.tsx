@@ -2,7 +2,12 @@ import { useRef, useState } from "preact/hooks";
 import { t } from "../i18n";
 import { pack, LONGEST } from "./address";
 import { csv, saved, svgOf, pngOf } from "./exports";
-import { answer, openYaml, scenario, scenarioId } from "./session";
+import { answer, fork, openYaml, placeOf, scenario, scenarioId } from "./session";
+
+function shownRuns() {
+  const found = answer.value;
+  return [found, fork.value?.before].flatMap((each) => each?.runs.map((run, index) => ({ answer: each, run, place: placeOf(index) })) ?? []);
+}
 
 /** Links and files: everything that leaves the page or comes into it. */
 export function Files() {
@@ -36,8 +41,8 @@ export function Files() {
           <button type="button" onClick={act(() => input.current?.click())}>{t("openFile")}</button>
           <button type="button" disabled={!found} onClick={act(() => found && saved("scenario.yaml", found.yaml, "application/yaml"))}>{t("saveFile")}</button>
           <button type="button" disabled={!found} onClick={act(() => found && saved("fairq.csv", csv(found), "text/csv"))}>{t("saveCsv")}</button>
-          <button type="button" disabled={!found} onClick={act(() => saved("fairq.svg", svgOf(), "image/svg+xml"))}>{t("saveSvg")}</button>
-          <button type="button" disabled={!found} onClick={act(async () => saved("fairq.png", await pngOf(), "image/png"))}>{t("savePng")}</button>
+          <button type="button" disabled={!found} onClick={act(() => saved("fairq.svg", svgOf(shownRuns()), "image/svg+xml"))}>{t("saveSvg")}</button>
+          <button type="button" disabled={!found} onClick={act(async () => saved("fairq.png", await pngOf(shownRuns()), "image/png"))}>{t("savePng")}</button>
         </div>
       </details>
       <input ref={input} type="file" accept=".yaml,.yml" class="hidden" tabIndex={-1} aria-label={t("openFile")} onChange={async (event) => {

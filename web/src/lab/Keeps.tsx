@@ -5,14 +5,9 @@ import { num, show } from "../numbers";
 import { lang } from "../settings";
 import { Dot } from "./colours";
 import type { Candidate } from "./explain";
-import { entities, owner } from "./marks";
+import { entities, indexOf, largest } from "./runs";
 
 const MOST = 12; // rows of a table
-
-export function indexOf(names: readonly string[], id: string): number {
-  const exact = names.indexOf(id);
-  return exact >= 0 ? exact : names.indexOf(owner(id));
-}
 
 export function Keeps({ answer, run, place }: { answer: Answer; run: RunView; place: number }) {
   const step = run.steps[place];
@@ -78,13 +73,7 @@ const scales = new WeakMap<RunView, Record<string, number>>();
 function highest(run: RunView, kind: string): number {
   let known = scales.get(run);
   if (!known) scales.set(run, (known = {}));
-  return (known[kind] ??= Math.max(
-    1e-9,
-    ...run.steps.flatMap((step) => {
-      const all = Object.values((step.show[kind] ?? {}) as Record<string, unknown>).map(num).filter(Number.isFinite);
-      return all.length ? [Math.max(...all)] : [];
-    }),
-  ));
+  return (known[kind] ??= largest(run.steps, (step) => Object.values((step.show[kind] ?? {}) as object), 1e-9));
 }
 
 export function Chips({ title, ids, names, empty }: { title: string; ids: string[]; names: string[]; empty?: string }) {

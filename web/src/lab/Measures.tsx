@@ -4,8 +4,7 @@ import { list, t } from "../i18n";
 import { num, show } from "../numbers";
 import { lang } from "../settings";
 import { Dot } from "./colours";
-import { indexOf } from "./Keeps";
-import { entities } from "./marks";
+import { entities, indexOf, largest, once, recent, sums, upTo } from "./runs";
 
 interface Props {
   answer: Answer;
@@ -86,21 +85,32 @@ function Periodic({ answer, run, place }: Props) {
   );
 }
 
+const mostServed = once((run: RunView) => largest(run.steps, (step) => Object.values((step.what["fairness"]?.service ?? {}) as object), 1e-9));
+
+/** The last ones of an order; whose each was. */
+function Sequence({ run, kind, who, place, names }: { run: RunView; kind: string; who: string; place: number; names: string[] }) {
+  const { steps, count } = recent(run, kind, place, 48);
+  const all = steps.map((step) => String(step.what[who]));
+  return (
+    <p class="sequence" data-order={all.join("")}>
+      {count > all.length && <span class="quiet">{count - all.length} …</span>}
+      {all.map((name, index) => <span key={index} class={`letter tone-${indexOf(names, name) % 6}`}>{name}</span>)}
+      {!count && <span class="quiet">{t("notYet")}</span>}
+    </p>
+  );
+}
+
 function Router({ answer, run, place }: Props) {
   const names = entities(answer);
-  const seen = run.steps.slice(0, place + 1).filter((step) => step.kind === "dispatch");
   const step = run.steps[place];
   const fairness = (step?.what["fairness"] ?? null) as { since: number; service: Record<string, string>; jain: number | null } | null;
   const before = run.steps[place - 1]?.what["fairness"] as { since: number } | undefined;
-  const most = Math.max(1e-9, ...run.steps.flatMap((each) => Object.values((each.what["fairness"]?.service ?? {}) as Record<string, string>).map(num)));
+  const most = mostServed(run);
   const drained = step && place === run.steps.length - 1;
   return (
     <div class="measures">
       <h4>{t("order")}</h4>
-      <p class="sequence" data-order={seen.map((each) => each.what["tenant"]).join("")}>
-        {seen.slice(-48).map((each, index) => <span key={index} class={`letter tone-${indexOf(names, each.what["tenant"]) % 6}`}>{each.what["tenant"]}</span>)}
-        {!seen.length && <span class="quiet">{t("notYet")}</span>}
-      </p>
+      <Sequence run={run} kind="dispatch" who="tenant" place={place} names={names} />
       <h4>{t("served")}</h4>
       {fairness ? (
         <div class="bars" data-jain={fairness.jain ?? ""}>
@@ -122,21 +132,22 @@ function Router({ answer, run, place }: Props) {
   );
 }
 
+const delaysOf = once((run: RunView) => sums(run.result["departures"] as Record<string, any>[], "flow", (one) => num(one["finish"]), [(one) => num(one["finish"]) - num(one["arrival"]), (one) => one["size"]]));
+
 function Link({ answer, run, place }: Props) {
   const at = num(run.steps[place]?.time ?? 0);
-  const gone = (run.result["departures"] as Record<string, any>[]).filter((each) => num(each["finish"]) <= at);
   return (
     <table class="measures">
       <caption>{t("metrics")}</caption>
       <thead><tr><th scope="col">{t("flow")}</th><th scope="col">{t("packets")}</th><th scope="col">{t("sent")}</th><th scope="col">{t("meanDelay")}</th><th scope="col">{t("maxDelay")}</th></tr></thead>
       <tbody>
         {entities(answer).slice(0, 24).map((name, index) => {
-          const own = gone.filter((each) => each["flow"] === name);
-          const delays = own.map((each) => num(each["finish"]) - num(each["arrival"]));
+          const own = delaysOf(run).get(name);
+          const count = own ? upTo(own.moments, at) : 0;
           return (
             <tr key={name} data-flow={name}>
-              <th scope="row"><Dot index={index} />{name}</th><td>{own.length}</td><td>{say(own.reduce((sum, each) => sum + each["size"], 0))}</td>
-              <td>{own.length ? say(delays.reduce((a, b) => a + b, 0) / own.length) : "–"}</td><td>{own.length ? say(Math.max(...delays)) : "–"}</td>
+              <th scope="row"><Dot index={index} />{name}</th><td>{count}</td><td>{say(count ? own!.totals[1]![count - 1] : 0)}</td>
+              <td>{count ? say(own!.totals[0]![count - 1]! / count) : "–"}</td><td>{count ? say(own!.highest[count - 1]) : "–"}</td>
             </tr>
           );
         })}
@@ -146,33 +157,35 @@ function Link({ answer, run, place }: Props) {
 }
 
 function Cluster({ answer, run, place }: Props) {
-  const names = entities(answer);
-  const picks = run.steps.slice(0, place + 1).filter((step) => step.kind === "start");
   return (
     <div class="measures">
       <h4>{t("order")}</h4>
-      <p class="sequence" data-order={picks.map((each) => each.what["user"]).join("")}>
-        {picks.slice(-60).map((each, index) => <span key={index} class={`letter tone-${indexOf(names, each.what["user"]) % 6}`}>{each.what["user"]}</span>)}
-        {!picks.length && <span class="quiet">{t("notYet")}</span>}
-      </p>
+      <Sequence run={run} kind="start" who="user" place={place} names={entities(answer)} />
     </div>
   );
 }
 
+const jobsOf = (run: RunView) => run.result["jobs"] as Record<string, any>[];
+const moment = (key: string) => (job: Record<string, any>) => job[key] ?? NaN;
+const begun = once((run: RunView) => sums(jobsOf(run), "client", moment("first_token"), [(job) => job["first_token"] - job["arrival"]]));
+const over = once((run: RunView) => sums(jobsOf(run), "client", moment("finish"), [(job) => (job["first_token"] === null ? 0 : job["input_tokens"] + job["output_tokens"])]));
+
 function Engine({ answer, run, place }: Props) {
   const at = num(run.steps[place]?.time ?? 0) * 1e9 + 1;
-  const jobs = run.result["jobs"] as Record<string, any>[];
   return (
     <table class="measures">
       <caption>{t("metrics")}</caption>
       <thead><tr><th scope="col">{t("client")}</th><th scope="col">{t("jobs")}</th><th scope="col">{t("tokensServed")}</th><th scope="col">{t("meanTtft")}</th></tr></thead>
       <tbody>
         {entities(answer).slice(0, 24).map((name, index) => {
-          const own = jobs.filter((job) => job["client"] === name && job["first_token"] !== null && job["first_token"] <= at);
-          const over = own.filter((job) => job["finish"] !== null && job["finish"] <= at);
-          const tokens = over.reduce((sum, job) => sum + job["input_tokens"] + job["output_tokens"], 0);
-          const wait = own.reduce((sum, job) => sum + job["first_token"] - job["arrival"], 0) / Math.max(own.length, 1) / 1e9;
-          return <tr key={name} data-client={name}><th scope="row"><Dot index={index} />{name}</th><td>{over.length}</td><td>{say(tokens)}</td><td>{own.length ? t("dashSeconds", { n: say(wait) }) : "–"}</td></tr>;
+          const [first, last] = [begun(run).get(name), over(run).get(name)];
+          const [started, ended] = [first ? upTo(first.moments, at) : 0, last ? upTo(last.moments, at) : 0];
+          return (
+            <tr key={name} data-client={name}>
+              <th scope="row"><Dot index={index} />{name}</th><td>{ended}</td><td>{say(ended ? last!.totals[0]![ended - 1] : 0)}</td>
+              <td>{started ? t("dashSeconds", { n: say(first!.totals[0]![started - 1]! / started / 1e9) }) : "–"}</td>
+            </tr>
+          );
         })}
       </tbody>
     </table>

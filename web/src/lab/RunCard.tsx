@@ -4,19 +4,20 @@ import { coded, t } from "../i18n";
 import { Dot } from "./colours";
 import { decides } from "./deciding";
 import { compared, sentences } from "./explain";
-import { Compared, indexOf, Keeps } from "./Keeps";
+import { Compared, Keeps } from "./Keeps";
 import { Measures } from "./Measures";
-import { entities } from "./marks";
 import { seek } from "./player";
 import { Rich } from "./Rich";
-import { details, last, position, predict, score, standing } from "./session";
+import { details, placeOf, predict, score, standing } from "./session";
+import { entities, indexOf } from "./runs";
 import { Source } from "./Source";
-import { Legend, Timeline, TimelineTable } from "./Timeline";
+import { Legend, TimelineTable } from "./Legend";
+import { Timeline } from "./Timeline";
 import { Work } from "./Work";
 
 export function RunCard({ answer, run, index, end, note }: { answer: Answer; run: RunView; index: number; end: number; note?: string }) {
   const [source, setSource] = useState(false);
-  const place = standing.value[index]?.[Math.min(position.value, last.value)] ?? -1;
+  const place = placeOf(index);
   const names = entities(answer);
   const found = compared(answer, run, place);
   return (

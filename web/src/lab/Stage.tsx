@@ -4,7 +4,7 @@ import { num } from "../numbers";
 import { sentences } from "./explain";
 import { linesOf } from "./marks";
 import { RunCard } from "./RunCard";
-import { answer, busy, fork, playing, position, problem, last, standing } from "./session";
+import { answer, busy, fork, placeOf, playing, position, problem, quick } from "./session";
 import { Transport } from "./Transport";
 
 /** The clock and the runs on it; also on the tour. */
@@ -20,7 +20,7 @@ export function Stage() {
       {fork.value && (
         <p class="fork" role="status">{t("forkAt", { time: String(num(fork.value.time)) })} <button type="button" class="plain" onClick={() => (fork.value = null)}>{t("forkEnd")}</button></p>
       )}
-      <div class={`runs${(found?.runs.length ?? 0) > 1 ? " several" : ""}`} aria-busy={busy.value}>
+      <div class={`runs${quick.value ? " quick" : ""}`} aria-busy={busy.value}>
         {found ? found.runs.map((run, index) => <RunCard key={`${run.spec}${index}`} answer={found} run={run} index={index} end={end} />) : <p class="quiet">{problem.value ? "" : t("computing")}</p>}
         {before && found && before !== found && before.runs.map((run, index) => <RunCard key={`before${run.spec}${index}`} answer={before} run={run} index={index} end={end} note={t("forkBefore")} />)}
       </div>
@@ -39,7 +39,7 @@ function Spoken() {
     const timer = setTimeout(() => {
       const found = answer.value;
       if (!box.current || !found) return;
-      box.current.textContent = found.runs.map((run, index) => `${run.spec}: ${sentences(found, run, standing.value[index]?.[Math.min(at, last.value)] ?? -1).join(" ").replace(/\[\[|\]\]/g, "")}`).join(" ");
+      box.current.textContent = found.runs.map((run, index) => `${run.spec}: ${sentences(found, run, placeOf(index)).join(" ").replace(/\[\[|\]\]/g, "")}`).join(" ");
     }, 400);
     return () => clearTimeout(timer);
   }, [at, still]);

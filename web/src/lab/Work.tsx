@@ -5,8 +5,8 @@ import { num, percent, show } from "../numbers";
 import { lang } from "../settings";
 import { Dot } from "./colours";
 import { clientOf } from "./explain";
-import { Chips, indexOf } from "./Keeps";
-import { entities } from "./marks";
+import { Chips } from "./Keeps";
+import { entities, indexOf, largest, once } from "./runs";
 
 interface Props {
   answer: Answer;
@@ -74,11 +74,13 @@ function FlowWork({ answer, run, place }: Props) {
   );
 }
 
+const mostWaiting = once((run: RunView) => largest(run.steps, (step) => Object.values(step.what["waiting"] as object), 1));
+
 function EngineWork({ answer, run, place }: Props) {
   const step = run.steps[place];
   const names = entities(answer);
   const waiting = (step?.what["waiting"] ?? {}) as Record<string, number>;
-  const most = Math.max(1, ...run.steps.flatMap((each) => Object.values(each.what["waiting"] as Record<string, number>)));
+  const most = mostWaiting(run);
   const held = (step?.what["held"] ?? {}) as Record<string, number>;
   const blocks = names.map((name) => Object.entries(held).reduce((sum, [id, count]) => sum + (clientOf(run, id) === name ? count : 0), 0));
   const all = blocks.reduce((a, b) => a + b, 0) + num(step?.what["free"] ?? 0);

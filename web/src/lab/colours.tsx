@@ -7,7 +7,8 @@ export function fill(index: number): { class: string; fill: string } {
   return { class: `who who-${nth}`, fill: `url(#hatch-${nth})` };
 }
 
-const LINES = [
+/** What is drawn over each tone, in squares of 8. */
+export const HATCHES = [
   "", // plain
   "M-2 2 L2 -2 M0 8 L8 0 M6 10 L10 6",
   "M0 4 H8",
@@ -20,7 +21,7 @@ const LINES = [
 export function Hatches() {
   return (
     <defs>
-      {LINES.map((lines, index) => (
+      {HATCHES.map((lines, index) => (
         <pattern key={index} id={`hatch-${index}`} width="8" height="8" patternUnits="userSpaceOnUse">
           <rect class={`tone tone-${index}`} width="8" height="8" />
           {lines && <path class="hatch" d={lines} />}

@@ -3,7 +3,7 @@ import type { Answer, RunView, TraceStep } from "../api.types";
 import { coded, list, t } from "../i18n";
 import { num, show } from "../numbers";
 import { lang } from "../settings";
-import { owner } from "./marks";
+import { once, owner } from "./runs";
 import { decides } from "./deciding";
 
 export function sentences(answer: Answer, run: RunView, place: number): string[] {
@@ -55,12 +55,14 @@ function cpu(run: RunView, step: TraceStep, place: number): string[] {
   return found;
 }
 
+const hasMeters = once((run: RunView) => run.steps.some((each) => each.show["meters"]));
+
 function router(run: RunView, step: TraceStep): string[] {
   const { what } = step;
   const joined = (what["joined"] ?? []) as string[];
   if (step.kind === "initial") return [joined.length ? t("sayInitialRouter", { names: list(joined) }) : t("sayInitial")];
   const found: string[] = [];
-  const tagged = run.steps.some((each) => each.show["meters"]);
+  const tagged = hasMeters(run);
   if (step.kind === "idle") {
     found.push(t("sayIdleStep", { time: say(step.time), who: list(joined) }));
     if (what["reset"] != null) found.push(t("sayReset", { v: say(what["reset"]) }));
@@ -97,13 +99,11 @@ function cluster(step: TraceStep): string[] {
   return step.kind === "start" ? [t("sayTaskStarted", values), reason(step)] : [t("sayTaskDone", values)];
 }
 
-const clientsOf = new WeakMap<RunView, Map<string, string>>();
+const clientsOf = once((run: RunView) => new Map((run.result["jobs"] as Record<string, any>[]).map((job) => [job["id"] as string, job["client"] as string])));
 
 /** Whose request it is. */
 export function clientOf(run: RunView, id: string): string {
-  let known = clientsOf.get(run);
-  if (!known) clientsOf.set(run, (known = new Map((run.result["jobs"] as Record<string, any>[]).map((job) => [job["id"], job["client"]]))));
-  return known.get(id) ?? "";
+  return clientsOf(run).get(id) ?? "";
 }
 
 function engine(run: RunView, step: TraceStep): string[] {

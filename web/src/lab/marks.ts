@@ -1,16 +1,21 @@
 // A run as lanes of marks on a time axis: what the time line draws, and what its table says.
 import type { Answer, RunView } from "../api.types";
+import type { Key } from "../i18n";
 import { num } from "../numbers";
+import { entities, indexOf } from "./runs";
 
 export interface Mark {
-  lane: number;
+  lane: number; // -1: of all lanes
+  row?: number; // of the lane's rows
   start: number;
   end: number;
-  state: "run" | "idle" | "blocked" | "switch";
+  state: State;
   label: string;
   title: string; // of the job, for the table
   who?: number; // whose it is, where lanes are no entities
 }
+
+export type State = "run" | "idle" | "blocked" | "switch" | "wait";
 
 export interface Span {
   lane: number;
@@ -31,10 +36,23 @@ export interface Lines {
   signs: Sign[];
   end: number;
   unit: "time" | "dispatch";
-  dense?: boolean; // many lanes without names of their own
+  rows?: number[]; // how many marks of a lane may be beside each other
+  coloured?: boolean; // lanes are entities though they have rows
+  states: Partial<Record<State, Key>>;
 }
 
+const known = new WeakMap<RunView, Lines>();
+
 export function linesOf(answer: Answer, run: RunView): Lines {
+  let lines = known.get(run);
+  if (!lines) {
+    known.set(run, (lines = made(answer, run)));
+    lines.marks.sort((a, b) => a.start - b.start);
+  }
+  return lines;
+}
+
+function made(answer: Answer, run: RunView): Lines {
   switch (answer.layer) {
     case "cpu":
       return cpuLines(answer, run);
@@ -43,29 +61,16 @@ export function linesOf(answer: Answer, run: RunView): Lines {
     case "link":
       return linkLines(answer, run);
     case "engine":
+    case "fleet":
       return engineLines(answer, run);
+    case "ledger":
+      return ledgerLines(answer, run);
     default:
       return clusterLines(answer, run);
   }
 }
 
-/** Names of what competes, in the scenario's order. */
-export function entities(answer: Answer): string[] {
-  const of = (list: Record<string, any>[] | undefined) => (list ?? []).map((each) => String(each["id"]));
-  const { scenario } = answer;
-  if (answer.layer === "cpu") return of(scenario["tasks"]);
-  if (answer.layer === "router") return of(scenario["tenants"]);
-  if (answer.layer === "cluster") return of(scenario["users"]);
-  if (answer.layer === "engine") return Object.keys(answer.runs[0]?.result["clients"] ?? {});
-  if (scenario["flows"]?.length) return of(scenario["flows"]);
-  return [...new Set<string>((scenario["packets"] ?? []).map((packet: Record<string, any>) => String(packet["flow"])))];
-}
-
-/** The task of a job ("T1#0"), the flow of a packet, the tenant of a request. */
-export function owner(id: string): string {
-  const at = id.lastIndexOf("#");
-  return at < 0 ? id : id.slice(0, at);
-}
+const RUNS: Lines["states"] = { run: "stateRun", idle: "stateIdle", blocked: "stateBlocked", switch: "stateSwitch" };
 
 function cpuLines(answer: Answer, run: RunView): Lines {
   const lanes = entities(answer);
@@ -98,7 +103,7 @@ function cpuLines(answer: Answer, run: RunView): Lines {
     if (job["deadline"] != null && job["deadline"] <= end)
       signs.push({ lane: at, at: job["deadline"], kind: job["missed"] ? "missed" : "deadline" });
   }
-  return { lanes, marks, spans, signs, end, unit: "time" };
+  return { lanes, marks, spans, signs, end, unit: "time", states: RUNS };
 }
 
 function routerLines(answer: Answer, run: RunView): Lines {
@@ -125,7 +130,7 @@ function routerLines(answer: Answer, run: RunView): Lines {
       joined.delete(name);
     }
   }
-  return { lanes, marks, spans, signs, end, unit: "dispatch" };
+  return { lanes, marks, spans, signs, end, unit: "dispatch", states: RUNS };
 }
 
 function linkLines(answer: Answer, run: RunView): Lines {
@@ -146,7 +151,7 @@ function linkLines(answer: Answer, run: RunView): Lines {
     spans.push({ lane: at, start: one["arrival"], end: finish });
     signs.push({ lane: at, at: one["arrival"], kind: "arrival" });
   }
-  return { lanes, marks, spans, signs, end, unit: "time" };
+  return { lanes, marks, spans, signs, end, unit: "time", states: RUNS };
 }
 
 function clusterLines(answer: Answer, run: RunView): Lines {
@@ -163,28 +168,63 @@ function clusterLines(answer: Answer, run: RunView): Lines {
       label: "",
       title: `${step.what["user"]} ${index}`,
     }));
-  return { lanes, marks, spans: [], signs: [], end: marks.length, unit: "dispatch" };
+  return { lanes, marks, spans: [], signs: [], end: marks.length, unit: "dispatch", states: RUNS };
 }
 
 const NS = 1e9;
 
-/** Rows of the batch: each request takes the first row that is free. Its prompt is light, its answer full. */
+/** The first row that is free at `start`; it is taken until `end`. */
+function rowOf(free: number[], start: number, end: number): number {
+  const found = free.findIndex((until) => until <= start);
+  const row = found < 0 ? free.length : found;
+  free[row] = end;
+  return row;
+}
+
+/** A lane for each engine; its rows are places in the batch. A request's prompt is light, its answer full. */
 function engineLines(answer: Answer, run: RunView): Lines {
   const names = entities(answer);
   const jobs = (run.result["jobs"] as Record<string, any>[]).filter((job) => job["admitted"] !== null).sort((a, b) => a["admitted"] - b["admitted"]);
-  const free: number[] = []; // when each row is free again
+  const engines: string[] = ((run.result["engines"] ?? [{ name: "" }]) as Record<string, any>[]).map((one) => one["name"]);
+  const free: number[][] = engines.map(() => []); // when each row is free again
   const marks: Mark[] = [];
   let end = 0;
   for (const job of jobs) {
-    const found = free.findIndex((until) => until <= job["admitted"]);
-    const lane = found < 0 ? free.length : found;
+    const lane = Math.max(0, engines.indexOf(job["engine"] ?? ""));
     const over = job["finish"] ?? job["admitted"];
-    free[lane] = over;
     const first = job["first_token"] ?? over;
-    const common = { lane, label: "", title: `${job["client"]} #${job["id"]}`, who: names.indexOf(job["client"]) };
+    const row = rowOf(free[lane]!, job["admitted"], over);
+    const common = { lane, row, label: "", title: `${job["client"]} #${job["id"]}`, who: names.indexOf(job["client"]) };
     marks.push({ ...common, start: job["admitted"] / NS, end: first / NS, state: "switch" });
     marks.push({ ...common, start: first / NS, end: over / NS, state: "run" });
     end = Math.max(end, over / NS);
   }
-  return { lanes: free.map((_, index) => String(index + 1)), marks, spans: [], signs: [], end, unit: "time", dense: true };
+  return {
+    lanes: engines, marks, spans: [], signs: [], end, unit: "time",
+    rows: free.map((rows) => Math.max(rows.length, 1)),
+    states: { run: "legendDecode", switch: "legendPrefill" },
+  };
+}
+
+/** A lane for each tenant: its requests, one above the other while they wait (light) or are in flight (full). */
+function ledgerLines(answer: Answer, run: RunView): Lines {
+  const lanes = entities(answer);
+  const end: number = run.result["until"];
+  const requests = run.result["requests"] as Record<string, any>[];
+  const free: number[][] = lanes.map(() => []);
+  const marks: Mark[] = [];
+  for (const one of requests) {
+    const lane = indexOf(lanes, one["tenant"]);
+    const sent: number | null = one["dispatched"];
+    const gone: number = one["freed"] ?? one["ended"] ?? end;
+    const row = rowOf(free[lane]!, one["arrival"], Math.max(gone, one["arrival"]));
+    const common = { lane, row, label: "", title: `${one["tenant"]} ${one["id"]}` };
+    if ((sent ?? gone) > one["arrival"]) marks.push({ ...common, start: one["arrival"], end: sent ?? gone, state: "wait" });
+    if (sent !== null) marks.push({ ...common, start: sent, end: gone, state: "run" });
+  }
+  return {
+    lanes, marks, spans: [], signs: [], end, unit: "time", coloured: true,
+    rows: free.map((rows) => Math.max(rows.length, 1)),
+    states: { wait: "stateWait", run: "stateFlight" },
+  };
 }

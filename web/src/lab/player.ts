@@ -1,6 +1,6 @@
 // Moving the clock: by hand, or by itself.
 import { effect } from "@preact/signals";
-import { decisions, last, playing, position, speed } from "./session";
+import { clock, decisions, last, playing, position, speed } from "./session";
 
 export const SPEEDS = [0.5, 1, 2, 4, 8, 16];
 const EVERY = 900; // ms for a step at speed 1
@@ -12,6 +12,19 @@ export function seek(to: number): void {
 export function step(by: number): void {
   playing.value = false;
   seek(position.value + by);
+}
+
+/** To the last step that is not later. */
+export function seekTime(time: number): void {
+  playing.value = false;
+  const all = clock.value;
+  let low = 0;
+  for (let high = all.length; low < high; ) {
+    const middle = (low + high) >> 1;
+    if (all[middle]!.time <= time) low = middle + 1;
+    else high = middle;
+  }
+  seek(low - 1);
 }
 
 export function nextDecision(): void {

@@ -31,7 +31,14 @@ export const clock = computed(() => positions(answer.value?.runs ?? []));
 export const standing = computed(() => (answer.value?.runs ?? []).map((run) => places(run.steps, clock.value)));
 export const last = computed(() => Math.max(clock.value.length - 1, 0));
 export const now = computed(() => clock.value[Math.min(position.value, last.value)]?.time ?? 0);
+/** Steps follow each other faster than a transition takes. */
+export const quick = computed(() => playing.value && speed.value >= 4);
 export const done = computed(() => position.value >= last.value);
+
+/** The step that run `index` stands at. */
+export function placeOf(index: number): number {
+  return standing.value[index]?.[Math.min(position.value, last.value)] ?? -1;
+}
 
 /** Positions at which some run makes a new decision. */
 export const decisions = computed(() => {

@@ -1,5 +1,12 @@
 // Pictures and numbers as files. Nothing is sent anywhere.
-import type { Answer } from "../api.types";
+import { render } from "preact";
+import type { Answer, RunView } from "../api.types";
+import { AXIS, LEFT, nameRoom, shapeOf, TOP } from "./geometry";
+import { Fluid, Grid, Marks, Signs } from "./Shapes";
+import { linesOf } from "./marks";
+import { untilOf } from "./Timeline";
+
+const WIDTH = 1200; // px of a picture
 
 export function saved(name: string, content: string | Blob, type: string): void {
   const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
@@ -28,30 +35,55 @@ export function csv(answer: Answer): string {
 
 const STYLES = ["fill", "stroke", "stroke-width", "font-family", "font-size", "font-weight", "opacity", "paint-order", "stroke-dasharray", "stroke-linejoin"];
 
+interface Shown {
+  answer: Answer;
+  run: RunView;
+  place: number;
+}
+
+/** A time line as it stands, as one picture. */
+function Picture({ answer, run, place, end, index }: Shown & { end: number; index: number }) {
+  const lines = linesOf(answer, run);
+  const shape = shapeOf(lines);
+  const name = nameRoom(lines, shape);
+  const scale = (WIDTH - name - LEFT) / Math.max(end, 1e-9);
+  const until = untilOf(answer, lines, run, place);
+  const height = shape.bottom + AXIS;
+  const drawn = { lines, scale, name };
+  return (
+    <svg width={WIDTH} height={height} viewBox={`0 0 ${WIDTH} ${height}`}>
+      <clipPath id={`seen-${index}`}><rect x={name - 4} y={0} width={until * scale + 4} height={height} /></clipPath>
+      <clipPath id={`names-${index}`}><rect x={0} y={0} width={name - 6} height={height} /></clipPath>
+      <Grid {...drawn} width={WIDTH} end={end} names={`names-${index}`} />
+      <Signs {...drawn} past={false} />
+      <g clip-path={`url(#seen-${index})`}>{run.fluid ? <Fluid {...drawn} run={run} /> : <Marks {...drawn} />}<Signs {...drawn} past /></g>
+      <line class="now-line" x1={name + until * scale} x2={name + until * scale} y1={TOP} y2={shape.bottom + 5} />
+    </svg>
+  );
+}
+
 /** All time lines, one under the other, with their colours written into them. */
-export function svgOf(): string {
-  const lines = [...document.querySelectorAll<HTMLElement>("article.run")];
+export function svgOf(shown: readonly Shown[]): string {
+  const end = Math.max(...shown.map(({ answer, run }) => linesOf(answer, run).end));
   const background = getComputedStyle(document.body).backgroundColor;
   const ink = getComputedStyle(document.body).color;
-  let width = 0;
+  const shelf = Object.assign(document.createElement("div"), { className: "hidden" });
+  document.body.append(shelf);
   let height = 12;
   const parts: string[] = [];
-  lines.forEach((card, index) => {
-    const svg = card.querySelector<SVGSVGElement>(".timeline svg");
-    if (!svg) return;
-    const copy = styled(svg);
-    copy.querySelectorAll("[id]").forEach((each) => (each.id = `${each.id}-${index}`));
-    copy.querySelectorAll("[clip-path]").forEach((each) => each.setAttribute("clip-path", each.getAttribute("clip-path")!.replace(")", `-${index})`)));
+  shown.forEach((each, index) => {
+    render(<Picture {...each} end={end} index={index} />, shelf);
+    const copy = styled(shelf.querySelector("svg")!);
     copy.setAttribute("y", String(height + 22));
-    const title = card.dataset["policy"] ?? "";
-    parts.push(`<text x="8" y="${height + 15}" font-family="sans-serif" font-size="14" font-weight="600" fill="${ink}">${title.replaceAll("&", "&amp;").replaceAll("<", "&lt;")}</text>`);
+    parts.push(`<text x="8" y="${height + 15}" font-family="sans-serif" font-size="14" font-weight="600" fill="${ink}">${each.run.spec.replaceAll("&", "&amp;").replaceAll("<", "&lt;")}</text>`);
     parts.push(new XMLSerializer().serializeToString(copy));
-    width = Math.max(width, svg.width.baseVal.value);
-    height += svg.height.baseVal.value + 36;
+    height += Number(copy.getAttribute("height")) + 36;
+    render(null, shelf);
   });
+  shelf.remove();
   const hatches = document.querySelector("#hatches defs");
   const defs = hatches ? new XMLSerializer().serializeToString(styled(hatches as SVGElement)) : "";
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"><rect width="100%" height="100%" fill="${background}"/>${defs}${parts.join("")}</svg>`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}"><rect width="100%" height="100%" fill="${background}"/>${defs}${parts.join("")}</svg>`;
 }
 
 function styled<T extends SVGElement>(source: T): T {
@@ -69,8 +101,8 @@ function styled<T extends SVGElement>(source: T): T {
   return copy;
 }
 
-export async function pngOf(): Promise<Blob> {
-  const url = URL.createObjectURL(new Blob([svgOf()], { type: "image/svg+xml" }));
+export async function pngOf(shown: readonly Shown[]): Promise<Blob> {
+  const url = URL.createObjectURL(new Blob([svgOf(shown)], { type: "image/svg+xml" }));
   try {
     const image = new Image();
     image.src = url;

@@ -1,0 +1,101 @@
+// The parts of a time line as SVG. None of them knows the clock: they are drawn once.
+import { memo } from "preact/compat";
+import type { RunView } from "../api.types";
+import { ticks } from "../numbers";
+import { fill } from "./colours";
+import { barOf, LEFT, shapeOf, TOP } from "./geometry";
+import type { Lines, Sign } from "./marks";
+
+export interface Drawn {
+  lines: Lines;
+  scale: number; // px for a unit of time
+  name: number; // px of room for the names
+}
+
+export const Grid = memo(function Grid({ lines, scale, name, width, end, names }: Drawn & { width: number; end: number; names: string }) {
+  const shape = shapeOf(lines);
+  const wide = scale >= 16 && end <= 60;
+  return (
+    <g>
+      {lines.lanes.map((lane, index) => {
+        const [top, tall] = [shape.tops[index]!, shape.tall[index]!];
+        return (
+          <g key={lane}>
+            {tall > 3 && <rect class="lane" x={0} y={top + (shape.named && tall > 12 ? 1 : 0)} width={width} height={tall - (tall > 12 ? 2 : 1)} rx={tall > 12 ? 5 : 1} />}
+            {shape.named && lane && !lines.rows && <rect x={6} y={top + 10} width={12} height={14} rx={3} {...fill(index)} />}
+            {shape.named && lane && lines.coloured && <rect x={6} y={top + tall / 2 - 7} width={12} height={14} rx={3} {...fill(index)} />}
+            {shape.named && lane && <text class="name" x={24} y={top + tall / 2} dominant-baseline="central" clip-path={`url(#${names})`}>{lane}</text>}
+          </g>
+        );
+      })}
+      {ticks(end, wide ? end : Math.max(2, Math.floor((width - name - LEFT) / 70))).map((at) => (
+        <g key={at} transform={`translate(${name + at * scale} 0)`}>
+          <line class="grid" y1={TOP} y2={shape.bottom} />
+          <text class="tick" y={shape.bottom + 17} text-anchor="middle">{at}</text>
+        </g>
+      ))}
+    </g>
+  );
+});
+
+export const Marks = memo(function Marks({ lines, scale, name }: Drawn) {
+  const shape = shapeOf(lines);
+  return (
+    <g>
+      {lines.spans.map((span, index) => (
+        <rect key={`s${index}`} class="span" x={name + span.start * scale} y={shape.tops[span.lane]! + shape.tall[span.lane]! / 2 - 2.5} width={Math.max(0, (span.end - span.start) * scale)} height={5} rx={2.5} />
+      ))}
+      {lines.marks.map((mark, index) => {
+        const width = Math.max(1, (mark.end - mark.start) * scale - (lines.rows ? 0 : 1));
+        const x = name + mark.start * scale + (lines.rows ? 0 : 0.5);
+        const [y, height] = barOf(lines, shape, mark);
+        if (mark.lane < 0) return <rect key={index} class={`lost ${mark.state}`} x={x} y={y} width={width} height={height} />;
+        return (
+          <g key={index} class={`mark ${mark.state}`}>
+            <rect x={x} y={y} width={width} height={height} rx={Math.min(4, width / 3, height / 4)} {...fill(mark.who ?? mark.lane)} />
+            {width > 7 * mark.label.length + 8 && height > 12 && mark.label && (
+              <text class="label" x={x + width / 2} y={y + height / 2 + 0.5} text-anchor="middle" dominant-baseline="central">{mark.label}</text>
+            )}
+          </g>
+        );
+      })}
+    </g>
+  );
+});
+
+export const Fluid = memo(function Fluid({ run, lines, scale, name }: Drawn & { run: RunView }) {
+  const shape = shapeOf(lines);
+  return (
+    <g>
+      {(run.fluid ?? []).flatMap((flood) =>
+        Object.entries(flood.shares).map(([flow, share]) => {
+          const lane = lines.lanes.indexOf(flow);
+          const room = shape.tall[lane]! - 10;
+          const tall = Math.max(2, share * room);
+          return (
+            <rect key={`${flood.start}${flow}`} x={name + flood.start * scale} width={(flood.end - flood.start) * scale + 0.3} y={shape.tops[lane]! + 5 + room - tall} height={tall} {...fill(lane)} />
+          );
+        }),
+      )}
+    </g>
+  );
+});
+
+/** `past`: as they look once the clock has reached them. Before that only what is known beforehand is there, paler. */
+export const Signs = memo(function Signs({ lines, scale, name, past }: Drawn & { past: boolean }) {
+  const shape = shapeOf(lines);
+  const known = lines.unit === "time" && !lines.rows;
+  return <g>{lines.signs.map((sign, index) => (sign.kind !== "finish" && (past || known) ? <path key={index} class={classOf(sign, past)} d={pathOf(sign, name + sign.at * scale, shape.tops[sign.lane]!, shape.tall[sign.lane]!)} /> : null))}</g>;
+});
+
+function classOf(sign: Sign, past: boolean): string {
+  if (sign.kind === "arrival") return past ? "sign" : "sign later";
+  return past ? `sign ${sign.kind}` : "sign deadline";
+}
+
+export function pathOf(sign: Sign, x: number, top: number, tall: number): string {
+  const long = Math.min(tall, 34);
+  const low = top + Math.min(tall - 4, long - 4);
+  if (sign.kind === "arrival") return `M${x} ${low} v${-Math.min(11, tall - 2)} m-3.5 4 l3.5 -4.5 l3.5 4.5`;
+  return `M${x} ${top + 4} v${long - 9} m-3.5 -4 l3.5 4.5 l3.5 -4.5`;
+}

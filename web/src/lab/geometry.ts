@@ -1,0 +1,65 @@
+// Where the lanes and marks of a time line are, for every way of drawing it.
+import type { Lines, Mark } from "./marks";
+import { once } from "./runs";
+
+export const LEFT = 12;
+export const TOP = 6;
+export const AXIS = 24;
+const LANE = 34; // px, of a lane with a name
+const BAR = 24;
+const ROW = 9; // px, of a row of a lane that has several
+const TALLEST = 180; // px, of a lane with many rows
+const MOST_NAMED = 64; // lanes; with more they become thin
+
+export interface Shape {
+  tops: number[];
+  tall: number[]; // of each lane
+  bottom: number;
+  named: boolean;
+  gap: number; // between a lane and its marks
+}
+
+export const shapeOf = once((lines: Lines): Shape => {
+  const named = lines.lanes.length <= MOST_NAMED;
+  const thin = Math.max(2, Math.min(ROW, Math.floor(2000 / Math.max(lines.lanes.length, 1))));
+  const tall = lines.lanes.map((_, lane) => {
+    if (!lines.rows) return named ? LANE : thin;
+    return named ? Math.max(lines.lanes.length > 1 ? LANE : ROW, Math.min(TALLEST, lines.rows[lane]! * ROW)) : thin;
+  });
+  const tops: number[] = [];
+  let bottom = TOP;
+  for (const height of tall) {
+    tops.push(bottom);
+    bottom += height;
+  }
+  return { tops, tall, bottom, named, gap: lines.rows || !named ? 0.5 : (LANE - BAR) / 2 };
+});
+
+/** Top and height of a mark, px. */
+export function barOf(lines: Lines, shape: Shape, mark: Mark): [number, number] {
+  if (mark.lane < 0) return [TOP, shape.bottom - TOP];
+  const rows = lines.rows?.[mark.lane] ?? 1;
+  const inside = lines.rows && shape.named && lines.lanes.length > 1 ? 3 : 0; // lanes with rows need a border between them
+  const row = (shape.tall[mark.lane]! - 2 * inside) / rows;
+  const gap = rows > 1 ? Math.min(0.5, row / 6) : shape.gap;
+  const height = Math.min(row - 2 * gap, lines.rows ? BAR : Infinity);
+  return [shape.tops[mark.lane]! + inside + (mark.row ?? 0) * row + (rows > 1 ? gap : (row - height) / 2), height];
+}
+
+/** The mark under a point that has begun by `until`; of several the one that began last. */
+export function markAt(lines: Lines, shape: Shape, time: number, y: number, until: number): Mark | null {
+  if (time > until) return null;
+  for (let index = lines.marks.length - 1; index >= 0; index--) {
+    const mark = lines.marks[index]!;
+    if (mark.start > time || mark.end < time || mark.start >= until) continue;
+    const [top, height] = barOf(lines, shape, mark);
+    if (y >= top - 1 && y <= top + height + 1) return mark;
+  }
+  return null;
+}
+
+/** Room for the names, px. */
+export function nameRoom(lines: Lines, shape: Shape): number {
+  if (!shape.named) return 20;
+  return 38 + 8.5 * Math.min(12, Math.max(...lines.lanes.map((lane) => lane.length), 1));
+}
