@@ -184,7 +184,7 @@ export const labEn = {
   dominantShare: "Dominant share",
   order: "Order of dispatch",
   notYet: "nothing yet",
-  served: "Normalized cost while both wait",
+  served: "Normalized cost while all of them wait",
   servedCaption: (v: V) => `Cost / weight of ${v.names} since t = ${v.since}, all of them waiting`,
   baseline: (v: V) => `The set of waiting tenants changed at t = ${v.since}: counting starts again.`,
   jain: "Jain's index",
@@ -257,7 +257,7 @@ export const labEn = {
 
   // What a policy shows
   show_virtual_time: "Virtual time V",
-  show_meters: "Meter M (the next start tag)",
+  show_meters: "Meter M",
   show_size: "Size",
   show_remaining: "Left",
   show_queue: "Queue, head first",

@@ -256,7 +256,7 @@ export const labJa: Texts<typeof labEn> = {
   why_other: (v: V) => `${v.code}:${v.values}`,
 
   show_virtual_time: "仮想時刻 V",
-  show_meters: "メーター M(次の開始タグ)",
+  show_meters: "メーター M",
   show_size: "処理量",
   show_remaining: "残り",
   show_queue: "待ち行列(先頭から)",
