@@ -11,7 +11,21 @@ from typing import Any, ClassVar
 from fairq.core.counter import Counter
 from fairq.core.job import Flow, Generation, Job
 from fairq.core.number import Number, of_json, quotient, to_json
-from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Layer, Need, Param, Pick, Stop, Time, Unit, View, Why
+from fairq.core.policy import (
+    NOTHING_WAITS,
+    Cause,
+    Decision,
+    Layer,
+    Need,
+    Param,
+    Pick,
+    Policy,
+    Stop,
+    Time,
+    Unit,
+    View,
+    Why,
+)
 from fairq.core.queues import FlowPolicy
 from fairq.core.tokens import PROFILES, token_cost
 
@@ -95,20 +109,27 @@ class Counting(FlowPolicy):
         return Pick(self.queues[first[1]][0], self.why(first[1], first[0]))
 
     def peek(self, now: Time, view: View) -> Job | None:
+        if not self.short_peek:
+            return Policy.peek(self, now, view)
         first = self.first()
         return None if first is None else self.queues[first[1]][0]
 
     def take(self, now: Time, view: View) -> Job | None:
+        if not self.short_take:
+            return Policy.take(self, now, view)
         self.first()
         return FlowPolicy.take(self, now, view)
 
     def admit(self, now: Time, view: View) -> Job | None:
+        if not self.short_admit:
+            return Policy.admit(self, now, view)
         first = self.first()
         if first is None or not view.fits(self.queues[first[1]][0]):
             return None
         return FlowPolicy.take(self, now, view)
 
-    fitting = FlowPolicy.fitting
+    def fitting(self, now: Time, view: View) -> Pick | None:
+        return FlowPolicy.fitting(self, now, view)
 
     def next_overtaking(self, view: View, before: int) -> int | None:
         """When the first may have been passed by one whose head fits. Only those are looked at whose bound it reaches

@@ -94,6 +94,17 @@ class Stop(StrEnum):
     BLOCKED = "blocked"
 
 
+def says_itself(kind: type, way: str) -> bool:
+    """Does `kind` have a short way that still does what its `select` and `commit` do? Not where a subclass has changed
+    these, and not the way."""
+    for one in kind.__mro__:
+        if way in one.__dict__:
+            return True
+        if "select" in one.__dict__ or "commit" in one.__dict__:
+            return False
+    return False
+
+
 class Policy:
     """The contract. Shared queues are in `core.queues`; most policies override two or three methods of those."""
 
@@ -112,6 +123,9 @@ class Policy:
         for param in self.params:
             value = given.get(param.name, param.default)
             setattr(self, param.name, param.parse(self.name, value))
+        kind = type(self)
+        self.short_take, self.short_peek = says_itself(kind, "take"), says_itself(kind, "peek")
+        self.short_admit, self.short_fitting = says_itself(kind, "admit"), says_itself(kind, "fitting")
 
     def parameters(self) -> dict[str, Any]:
         return {param.name: getattr(self, param.name) for param in self.params}

@@ -33,15 +33,6 @@ class FlowPolicy(Policy):
         self.ranking: Ranking[str, Any] = Ranking()
         self._waiting = 0
 
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if cls.__dict__.keys() & {"select", "commit"} and "take" not in cls.__dict__:
-            cls.take = Policy.take  # type: ignore[method-assign]  # the short ways below are not its ways
-        if cls.take is Policy.take or "commit" in cls.__dict__:
-            cls.peek = Policy.peek  # type: ignore[method-assign]
-            cls.admit = Policy.admit  # type: ignore[method-assign]
-            cls.fitting = Policy.fitting  # type: ignore[method-assign]
-
     # What a subclass says
     def rank(self, flow: str) -> Any:
         raise NotImplementedError
@@ -115,6 +106,8 @@ class FlowPolicy(Policy):
             self.leave(flow)
 
     def take(self, now: Time, view: View) -> Job | None:
+        if not self.short_take:
+            return Policy.take(self, now, view)
         heap = self.ranking.heap
         if not heap:
             return None
@@ -123,10 +116,14 @@ class FlowPolicy(Policy):
         return self.leave(flow)
 
     def peek(self, now: Time, view: View) -> Job | None:
+        if not self.short_peek:
+            return Policy.peek(self, now, view)
         heap = self.ranking.heap
         return self.queues[heap[0][1]][0] if heap else None
 
     def admit(self, now: Time, view: View) -> Job | None:
+        if not self.short_admit:
+            return Policy.admit(self, now, view)
         heap = self.ranking.heap
         if not heap or not view.fits(self.queues[heap[0][1]][0]):
             return None
@@ -134,6 +131,8 @@ class FlowPolicy(Policy):
 
     def fitting(self, now: Time, view: View) -> Pick | None:
         """O(F log F): flows in order of rank; inside a flow nobody is passed over."""
+        if not self.short_fitting:
+            return Policy.fitting(self, now, view)
         for _, flow in sorted((self.rank(flow), flow) for flow in self.ranking):
             if view.fits(self.queues[flow][0]):
                 return Pick(self.queues[flow][0], Why("first-that-fits"))

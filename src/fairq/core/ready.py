@@ -72,6 +72,8 @@ class JobPolicy(Policy):
         return Pick(job, self.why(job))
 
     def take(self, now: Time, view: View) -> Job | None:
+        if not self.short_take:
+            return Policy.take(self, now, view)
         heap, entries = self.heap, self.entries
         while heap:
             id_ = heap[0][2]
@@ -83,10 +85,14 @@ class JobPolicy(Policy):
         return None
 
     def peek(self, now: Time, view: View) -> Job | None:
+        if not self.short_peek:
+            return Policy.peek(self, now, view)
         first = self.first()
         return None if first is None else self.jobs[first[2]]
 
     def admit(self, now: Time, view: View) -> Job | None:
+        if not self.short_admit:
+            return Policy.admit(self, now, view)
         first = self.first()
         if first is None or not view.fits(self.jobs[first[2]]):
             return None
@@ -94,6 +100,8 @@ class JobPolicy(Policy):
 
     def fitting(self, now: Time, view: View) -> Pick | None:
         """O(n log n)."""
+        if not self.short_fitting:
+            return Policy.fitting(self, now, view)
         for _, _, id_ in sorted(self.entries.values()):
             if view.fits(job := self.jobs[id_]):
                 return Pick(job, Why("first-that-fits"))

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairq.core.job import Generation, Job
-from fairq.core.policy import NOTHING_WAITS, Decision, Need, Param, Pick, Policy, Stop, Time, Unit, View, Why
+from fairq.core.policy import NOTHING_WAITS, Decision, Need, Param, Pick, Stop, Time, Unit, View, Why
 from fairq.core.queues import FlowPolicy
 
 SECOND = 1_000_000_000
@@ -55,9 +55,6 @@ class AttainedService(FlowPolicy):
         scores = {flow: SERVICE * (1 - attained[flow] / most) + WAIT * (waits[flow] / longest) for flow in self.ranking}
         first = min(scores, key=lambda flow: (-scores[flow], flow))
         return Pick(self.head(first), Why("highest-score", {"attained": int(attained[first])}))
-
-    take = Policy.take
-    fitting = Policy.fitting
 
     def next_change(self, now: Time, view: View) -> Time | None:
         return now + 1 if len(self.ranking) > 1 else None

@@ -30,7 +30,6 @@ from fairq.core.policy import (
     Need,
     Param,
     Pick,
-    Policy,
     Stop,
     Time,
     Unit,
@@ -118,8 +117,6 @@ class DLPM(JobPolicy):
         for flow, quanta in (decision.plan or {}).items():
             self.refills[flow] += quanta
         super().commit(decision, now)
-
-    fitting = Policy.fitting
 
     def peek(self, now: Time, view: View) -> Job | None:
         decision = self.select(now, view)

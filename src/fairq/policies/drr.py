@@ -111,6 +111,8 @@ class DRR(FlowPolicy):
 
     def take(self, now: Time, view: View) -> Job | None:
         """As the paper writes it. After a round in which nothing fits, `select` sees how many more it takes."""
+        if not self.short_take:
+            return super().take(now, view)
         ring = self.ring
         for _ in range(len(ring)):
             flow = next(iter(ring))
@@ -122,8 +124,7 @@ class DRR(FlowPolicy):
             cost = self.cost(queue[0])
             if cost <= deficit:
                 ring[flow] = deficit - cost
-                self._waiting -= 1
-                return queue.popleft() if len(queue) > 1 and not self.cancelled else self._take_head(flow)
+                return self.leave(flow)
             ring[flow] = deficit
             ring.move_to_end(flow)
             self.visited = ""

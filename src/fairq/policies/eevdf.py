@@ -87,12 +87,13 @@ class EEVDF(ClientPolicy):
         return self.ranking.earliest(self.service, self.total) or self.ranking.nearest()
 
     def take(self, now: Time, view: View) -> Job | None:
+        if not self.short_take:
+            return super().take(now, view)
         if not self.ranking:
             return None
         flow = self.first()
         self.picked(flow)
-        self._waiting -= 1
-        return self._take_head(flow)
+        return self.leave(flow)
 
     def charge(self, job: Job, amount: int, now: Time) -> None:
         flow = job.flow

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from fairq.core.job import Generation, Job
 from fairq.core.number import Number
-from fairq.core.policy import NOTHING_WAITS, Decision, Need, Param, Pick, Policy, Stop, Time, Unit, View
+from fairq.core.policy import NOTHING_WAITS, Decision, Need, Param, Pick, Stop, Time, Unit, View
 from fairq.policies.vtc_predict import VTCPredict
 
 GRID = 1 << 20  # scores are whole multiples of 1/GRID
@@ -48,9 +48,6 @@ class Equinox(VTCPredict):
     delta: Fraction
     prefill: int
     decode: int
-    take = Policy.take
-    peek = Policy.peek
-    admit = Policy.admit
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)

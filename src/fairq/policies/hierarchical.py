@@ -225,7 +225,7 @@ class Hierarchical(Policy):
         own = 0
         for key, node in self.classes.items():
             node.validate()
-            tokens = {child: len(queue) for child, queue in node.queues.items() if child + "/" != key}
+            tokens = {child: len(queue) for child, queue in node.queues.items() if queue and child + "/" != key}
             own += node.waiting() - len(tokens)
             for child, count in tokens.items():
                 below = self.classes[child + "/"]

@@ -19,7 +19,7 @@ from typing import Any
 from fairq.core.clients import ClientPolicy
 from fairq.core.job import Job
 from fairq.core.number import Number
-from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Need, Param, Pick, Policy, Stop, Time, Unit, View, Why
+from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Need, Param, Pick, Stop, Time, Unit, View, Why
 
 
 class Lottery(ClientPolicy):
@@ -78,8 +78,6 @@ class Lottery(ClientPolicy):
             self.draws += 1
             self.used[decision.job.flow] = 0
             self.inflated.pop(decision.job.flow, None)
-
-    take = Policy.take
 
     def charged(self, flow: str, amount: int) -> None:
         if flow in self.used:

@@ -10,7 +10,7 @@ whose prompts do.
 from typing import Any
 
 from fairq.core.job import Job
-from fairq.core.policy import NOTHING_WAITS, Decision, Need, Param, Pick, Policy, Time, Unit, View, Why
+from fairq.core.policy import NOTHING_WAITS, Decision, Need, Param, Pick, Time, Unit, View, Why
 from fairq.core.ready import JobPolicy
 
 
@@ -36,8 +36,6 @@ class LPM(JobPolicy):
         cached = {job.id: view.cached_prefix(job) for job in open_}
         first = min(open_, key=lambda job: (-cached[job.id], job.seq, job.id))
         return Pick(first, Why("longest-prefix", {"cached": cached[first.id]}))
-
-    fitting = Policy.fitting
 
     def peek(self, now: Time, view: View) -> Job | None:
         decision = self.select(now, view)

@@ -34,9 +34,9 @@ class VTC(Counting):
         least = self.first()
         self.lift(flow, least[0] if least else self.read(self.last_to_leave))
 
-    def _take_head(self, flow: str) -> Job:
-        head = super()._take_head(flow)
-        if flow not in self.queues:
+    def leave(self, flow: str) -> Job:
+        head = super().leave(flow)
+        if not self.queues[flow]:
             self.last_to_leave = flow
         return head
 
