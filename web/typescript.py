@@ -7,19 +7,25 @@ from typing import Any
 import msgspec
 
 from fairq.console import views as console
+from fairq.console.api import TenantPatch, UpstreamPatch
 from fairq.lab import views as lab
+from fairq.lab.describing import schema_of
 
 TARGET = Path(__file__).parent / "src" / "api.types.ts"
 KINDS = (lab.Order, lab.Answer, lab.Policies, lab.Scenarios, lab.LabFailure)
-LIVE = (console.State, console.Tenants, console.Upstreams, console.Explained, console.Failure)
+LIVE = (
+    *(console.State, console.Tenants, console.Upstreams, console.Explained, console.Failure),
+    *(console.Happened, console.Missed, TenantPatch, UpstreamPatch),
+)
 PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 
 
 def typescript() -> str:
-    _, components = msgspec.json.schema_components((*KINDS, *LIVE), ref_template="{name}")
+    _, components = msgspec.json.schema_components((*KINDS, *LIVE), schema_hook=schema_of, ref_template="{name}")
+    optional = _may_lack_fields((*KINDS, *LIVE))
     parts = ["// Made by web/typescript.py from the Python types. Do not edit.\n"]
     parts += [
-        f"export interface {_name(name)} {_object(schema)}\n"
+        f"export interface {_name(name)} {_object(schema, name in optional)}\n"
         for name, schema in components.items()
         if _is_object(schema)
     ]
@@ -43,11 +49,27 @@ def _is_object(schema: dict[str, Any]) -> bool:
     return "properties" in schema
 
 
-def _object(schema: dict[str, Any]) -> str:
+def _may_lack_fields(kinds: tuple[type, ...]) -> set[str]:
+    """Names of the types whose fields with a default may be missing: what is sent to us, and what is written without
+    them. All others are always whole."""
+    found, seen = set[str](), list(msgspec.inspect.multi_type_info(kinds))
+    for each in seen:
+        if isinstance(each, msgspec.inspect.StructType):
+            if each.cls.__struct_config__.omit_defaults or each.forbid_unknown_fields:
+                found.add(each.cls.__name__)
+            seen += [field.type for field in each.fields if field.type not in seen]
+        for name in ("types", "item_types"):
+            seen += [other for other in getattr(each, name, ()) if other not in seen]
+        for name in ("item_type", "value_type"):
+            if (other := getattr(each, name, None)) is not None and other not in seen:
+                seen.append(other)
+    return found
+
+
+def _object(schema: dict[str, Any], optional: bool) -> str:
     required = set(schema.get("required", ()))
-    input_ = schema.get("title") == "Order"
     lines = [
-        f"  {name}{'' if name in required or not input_ else '?'}: {_type(value)};"
+        f"  {name}{'?' if optional and name not in required else ''}: {_type(value)};"
         for name, value in schema["properties"].items()
     ]
     return "{\n" + "\n".join(lines) + "\n}"

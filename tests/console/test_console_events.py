@@ -2,20 +2,24 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import httpx
+import msgspec
 import uvicorn
 from tests.console.desk import ADMIN, Desk, desk
 from tests.gateway.harness import run
 from tests.ledger.recording import FAR, Recording
 
-from fairq.console import events
+from fairq.console import events, views
 from fairq.console.events import Ring, stream
 from fairq.console.server import bind
-from fairq.core.events import Reconfigured
+from fairq.console.views import Line, Shortened
+from fairq.core.events import Paused, Reconfigured
 from fairq.core.job import Flow
 from fairq.core.lines import decode
 from fairq.core.setup import Setup
@@ -204,4 +208,34 @@ def test_a_long_line_is_kept_as_a_note() -> None:
     ring.add("default", decode(run.lines[0]), run.lines[0][:-1], float)
     [item] = ring.items
     assert len(bytes(item.line)) < 200
-    assert json.loads(bytes(item.line))["is"] == "Reconfigured"
+    note = msgspec.json.decode(item.line, type=Line)
+    assert isinstance(note, Shortened)
+    assert (note.of, note.bytes) == ("Reconfigured", len(run.lines[0]) - 1)
+
+
+def test_every_kind_of_event_is_part_of_the_described_type() -> None:
+    described = {kind.__struct_config__.tag for kind in get_args(Line)}
+    assert described == {kind.__struct_config__.tag for kind in (*events.KINDS, Shortened)}
+
+
+def test_a_change_of_weights_reads_as_described() -> None:
+    ring, run = Ring(), Recording(Setup(wait_for_upstream=FAR))
+    flows, setup = [Flow(id="a", weight=Fraction(7, 2)), Flow(id="b", max_inflight=3)], run.setup
+    run.emit(
+        Reconfigured, flows=flows, default_flow=setup.default_flow, wait_for_upstream=1, cost=setup.cost, by="admin"
+    )
+    ring.add("default", decode(run.lines[0]), run.lines[0][:-1], float)
+    line = msgspec.json.decode(ring.items[0].line, type=Line)
+    assert isinstance(line, views.Reconfigured)
+    assert line.by == "admin"
+    assert [(flow.id, flow.weight, flow.max_inflight) for flow in line.flows] == [("a", "7/2", None), ("b", "1", 3)]
+
+
+def test_a_reader_may_begin_with_what_was_a_moment_ago() -> None:
+    ring, run, now = Ring(), Recording(), time.time()
+    for age in (300, 90, 59, 2):
+        run.emit(Paused, tenant="a")
+        ring.add("default", decode(run.lines[-1]), run.lines[-1][:-1], lambda _, age=age: now - age)  # type: ignore[misc]
+    assert ring.position(None, back=0) == 4
+    assert [item.number for item in ring.after(ring.position(None, back=60), 9)] == [3, 4]
+    assert [item.number for item in ring.after(ring.position(None, back=3600), 9)] == [1, 2, 3, 4]

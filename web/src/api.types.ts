@@ -5,6 +5,12 @@ export interface Order {
   scenario?: Record<string, any> | null;
   yaml?: string | null;
   policies?: string[] | null;
+  files?: File[];
+}
+
+export interface File {
+  name: string;
+  data: string;
 }
 
 export interface Answer {
@@ -15,6 +21,8 @@ export interface Answer {
   scenario: Record<string, any>;
   yaml: string;
   runs: RunView[];
+  file: string;
+  again: Record<string, any> | null;
 }
 
 export interface RunView {
@@ -94,6 +102,7 @@ export interface LabFailure {
 export interface LabProblem {
   code: string;
   message: string;
+  places: ((string | number)[])[];
 }
 
 export interface State {
@@ -113,6 +122,8 @@ export interface PoolView {
   policy: string;
   settlement: string;
   virtual_time: number;
+  reach: number;
+  minute: Minute;
   waiting: number;
   inflight: number;
   slots: number;
@@ -128,6 +139,13 @@ export interface PoolView {
   tenants: TenantView[];
   more_tenants: number;
   upstreams: UpstreamView[];
+}
+
+export interface Minute {
+  seconds: number;
+  charged: number;
+  prompt: number;
+  completion: number;
 }
 
 export interface Bounds {
@@ -162,6 +180,7 @@ export interface PairReport {
 }
 
 export interface Fairness {
+  jain_minute: number | null;
   jain_charged: number | null;
   jain_actual: number | null;
   sets: TogetherView[];
@@ -200,9 +219,13 @@ export interface TenantView {
   normalized: number;
   meter: number | null;
   lead: number | null;
+  standing: Standing;
   share: number | null;
   entitled: number | null;
+  fair: number | null;
+  wanting: number;
   oldest: number | null;
+  oldest_id: string;
   tokens: Tokens;
   outcomes: Record<string, number>;
 }
@@ -265,6 +288,8 @@ export interface Explanation {
   attempts: number;
   total: number | null;
   lives: number;
+  truncated: boolean;
+  interrupted: string;
   notes: string[];
 }
 
@@ -298,15 +323,15 @@ export interface Dispatch {
   input_tokens: number;
   output_tokens: number;
   why: Why;
-  contended: boolean;
-  attempt: number;
+  contended?: boolean;
+  attempt?: number;
 }
 
 export interface Usage {
-  prompt: number;
-  completion: number;
-  cached: number;
-  source: Source;
+  prompt?: number;
+  completion?: number;
+  cached?: number;
+  source?: Source;
 }
 
 export interface Failure {
@@ -318,4 +343,128 @@ export interface Problem {
   message: string;
 }
 
+export interface Happened {
+  pool: string;
+  wall: number;
+  line: Dispatch | Ended | Refused | Paused | Resumed | Reconfigured | UpstreamChanged | UpstreamRemoved | Draining | RecordingGap | Shortened;
+}
+
+export interface Ended {
+  is: "Ended";
+  seq: number;
+  time: number;
+  id: string;
+  tenant: string;
+  outcome: Outcome;
+  upstream?: string;
+  model?: string;
+  wait?: number;
+  ttft?: number;
+  tpot?: number;
+  total?: number;
+  estimate?: number;
+  charge?: number;
+  actual?: number;
+  meter?: number | string;
+  usage?: Usage;
+  finish?: string;
+  status?: number;
+  attempts?: number;
+}
+
+export interface Refused {
+  is: "Refused";
+  seq: number;
+  time: number;
+  id: string;
+  outcome: Outcome;
+  tenant?: string;
+  status?: number;
+}
+
+export interface Paused {
+  is: "Paused";
+  seq: number;
+  time: number;
+  tenant: string;
+}
+
+export interface Resumed {
+  is: "Resumed";
+  seq: number;
+  time: number;
+  tenant: string;
+}
+
+export interface Reconfigured {
+  is: "Reconfigured";
+  seq: number;
+  time: number;
+  flows: Share[];
+  default_flow: Share;
+  by?: string;
+}
+
+export interface Share {
+  id: string;
+  weight?: string;
+  max_inflight?: number | null;
+  paused?: boolean;
+}
+
+export interface UpstreamChanged {
+  is: "UpstreamChanged";
+  seq: number;
+  time: number;
+  upstream: string;
+  slots: number;
+  healthy: boolean;
+  draining?: boolean;
+}
+
+export interface UpstreamRemoved {
+  is: "UpstreamRemoved";
+  seq: number;
+  time: number;
+  upstream: string;
+}
+
+export interface Draining {
+  is: "Draining";
+  seq: number;
+  time: number;
+}
+
+export interface RecordingGap {
+  is: "RecordingGap";
+  seq: number;
+  time: number;
+  lost: number;
+}
+
+export interface Shortened {
+  is: "Shortened";
+  seq: number;
+  time: number;
+  of: string;
+  bytes: number;
+}
+
+export interface Missed {
+  missed: number;
+}
+
+export interface TenantPatch {
+  weight?: number | string;
+  paused?: boolean;
+}
+
+export interface UpstreamPatch {
+  draining: boolean;
+}
+
+export type Standing = "above" | "capped" | "fair" | "flooding" | "idle" | "paused" | "served" | "starved";
+
 export type Source = "counted" | "none" | "upstream";
+
+export type Outcome = "cancelled-running" | "cancelled-waiting" | "completed" | "expired" | "failed-connect" | "failed-midstream" | "failed-timeout" | "failed-upstream" | "refused-forbidden" | "refused-invalid" | "refused-no-upstream" | "refused-queue-full" | "refused-rate-limit" | "refused-shutting-down" | "refused-too-large" | "refused-unauthorized" | "refused-unknown-model" | "stalled-client";

@@ -7,13 +7,15 @@ from contextlib import asynccontextmanager
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from fairq.console import answers
 from fairq.console.guard import Access, Guard
-from fairq.lab.routes import Lab
+from fairq.lab.openapi import document
+from fairq.lab.routes import Lab, told
 
 
 def run(access: Access, listener: socket.socket) -> None:
@@ -32,8 +34,9 @@ def app(access: Access) -> Guard:
         yield
         await lab.crew.close()
 
-    routes = [Route("/", _to_lab), *lab.routes()]
-    return Guard(Starlette(routes=routes, lifespan=lifespan, exception_handlers={Exception: answers.broken}), access)
+    routes = [Route("/", _to_lab), Route("/api/openapi.json", told(document)), *lab.routes()]
+    handlers: answers.Handlers = {HTTPException: answers.no_such_thing, Exception: answers.broken}
+    return Guard(Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers), access)
 
 
 def _to_lab(request: Request) -> Response:

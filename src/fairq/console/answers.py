@@ -1,5 +1,6 @@
 """Answers, and what they are made from: JSON, bodies, numbers in queries, errors."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -11,6 +12,8 @@ from fairq.console import views
 from fairq.console.guard import MAX_BODY, Refusal
 from fairq.core.lines import encode
 from fairq.core.wrong_value import WrongValue
+
+Handlers = dict[Any, Callable[[Request, Exception], Response | Awaitable[Response]]]
 
 
 def json(value: object, status: int = 200) -> Response:

@@ -3,7 +3,6 @@
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -84,7 +83,7 @@ class Console:
             Route("/api/events", self.events),
             *self.lab.routes(),
         ]
-        handlers: dict[Any, Callable[[Request, Exception], Response | Awaitable[Response]]] = {
+        handlers: answers.Handlers = {
             Refusal: answers.refused,
             HTTPException: answers.no_such_thing,
             Unavailable: answers.unavailable,
@@ -115,7 +114,7 @@ class Console:
         return Response(text, headers={"content-type": content_type})
 
     async def openapi(self, request: Request) -> Response:
-        return answers.json(document())
+        return answers.json(await asyncio.to_thread(document))  # it imports the models of all layers
 
     async def state(self, request: Request) -> Response:
         most = answers.number_of(request, "tenants", SHOWN_TENANTS, 0, MOST_TENANTS)
@@ -141,7 +140,8 @@ class Console:
             if given - kinds:
                 raise Refusal(400, "wrong_query", f"kinds must be some of {', '.join(sorted(events.KINDS.values()))}")
         every = answers.number_of(request, "summary", 1.0, 0, 3600)
-        position = self.live.ring.position(request.headers.get("last-event-id"))
+        back = answers.number_of(request, "back", 0.0, 0, 3600)
+        position = self.live.ring.position(request.headers.get("last-event-id"), back)
         if self._readers >= MAX_READERS:
             raise Refusal(503, "too_many_readers", f"{MAX_READERS} read the events already", ((b"retry-after", b"5"),))
         lines = events.stream(

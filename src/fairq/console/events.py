@@ -4,7 +4,7 @@ id: 18f3a2-1042
 event: dispatch | ended | refused | change
 data: {"pool": "default", "wall": 1700000000.25, "line": {...the ledger line...}}
 
-event: state            a summary, now and then
+event: state            a summary, now and then: `views.State`
 event: missed           the reader asked for more than the ring still holds
 """
 
@@ -12,10 +12,12 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+from itertools import takewhile
 
 import msgspec
 from msgspec import Struct
 
+from fairq.console.views import Shortened
 from fairq.core import commands as cmd
 from fairq.core import events as ev
 from fairq.ledger.segment import AnyLine
@@ -70,7 +72,7 @@ class Ring:
             self.number += 1
             tenant, time = getattr(line, "tenant", ""), line.time  # type: ignore[union-attr]
             if len(raw) > LONGEST:
-                raw = msgspec.json.encode({"is": type(line).__name__, "seq": line.seq, "time": time, "bytes": len(raw)})  # type: ignore[union-attr]
+                raw = msgspec.json.encode(Shortened(line.seq, time, type(line).__name__, len(raw)))  # type: ignore[union-attr]
             self.items.append(Item(self.number, kind, tenant, pool, wall(time), msgspec.Raw(raw)))
 
     def after(self, number: int, most: int) -> list[Item]:
@@ -81,10 +83,13 @@ class Ring:
     def oldest(self) -> int:
         return self.items[0].number if self.items else self.number + 1
 
-    def position(self, last_event_id: str | None) -> int:
-        """Where a reader goes on: after the id it names, else from now on. An id of another process: all there is."""
+    def position(self, last_event_id: str | None, back: float = 0.0) -> int:
+        """Where a reader goes on: after the id it names, else from `back` seconds ago on. An id of another process:
+        all there is."""
         if last_event_id is None:
-            return self.number
+            since = time.time() - back
+            recent = takewhile(lambda item: item.wall >= since, reversed(self.items)) if back else ()
+            return self.number - sum(1 for _ in recent)
         boot, _, number = last_event_id.rpartition("-")
         if boot != self.boot or not number.isascii() or not number.isdecimal():
             return self.oldest() - 1

@@ -1,10 +1,11 @@
 """The live state of one pool: the ledger's fold, with tenants beyond the heaviest counted together."""
 
-from collections import Counter, deque
+from collections import Counter
 
 from fairq.console.events import Ring
 from fairq.console.heaviest import OTHER, Heaviest
 from fairq.console.joint import Joint
+from fairq.console.recent import Recent
 from fairq.core import commands as cmd
 from fairq.core import events as ev
 from fairq.core.lifecycle import State
@@ -16,28 +17,6 @@ from fairq.ledger.segment import AnyLine, Head
 PAIRS = 16  # tenants that the live audit compares two by two
 NOTES = 20
 ALL = 1 << 30  # lines of one event: more than any has
-SLICE = 5_000_000_000  # ns
-SLICES = 12  # of the window over which shares are shown: one minute
-
-
-class Recent:
-    """Charged cost of the last minute by tenant. Memory: SLICES times the tenants with a label."""
-
-    def __init__(self) -> None:
-        self._slices: deque[tuple[int, Counter[str]]] = deque(maxlen=SLICES)
-
-    def add(self, name: str, charge: int, now: int) -> None:
-        number = now // SLICE
-        if not self._slices or self._slices[-1][0] != number:
-            self._slices.append((number, Counter()))
-        self._slices[-1][1][name] += charge
-
-    def total(self, now: int) -> Counter[str]:
-        total: Counter[str] = Counter()
-        for number, charges in self._slices:
-            if number > now // SLICE - SLICES:
-                total.update(charges)
-        return total
 
 
 class LivePool(Fold):
@@ -55,8 +34,8 @@ class LivePool(Fold):
         super().__init__(tenants=labels.places + 1, pairs=PAIRS)
         self.name, self.labels, self.ring = name, labels, ring
         self.joint = Joint(lambda: self.world.now)
-        self.world.books.append(self.joint)
-        self.recent = Recent()
+        self.recent = Recent(self.label, lambda: self.world.now)
+        self.world.books += (self.joint, self.recent)
         self.latency: dict[str, Histogram] = {}
         self.retries = self.lost = self.recording_gaps = self.missed = self.bytes = self.at = 0
         self.started: int | None = None
@@ -169,10 +148,6 @@ class LivePool(Fold):
         return found
 
     # Fold
-    def served(self, living: Living) -> None:
-        super().served(living)
-        self.recent.add(self.label(living.tenant.id), living.charge, self.world.now)
-
     def ended(self, living: Living, record: cmd.Ended) -> None:
         super().ended(living, record)
         if record.usage.completion and record.ttft:

@@ -1,0 +1,93 @@
+"""How a tenant stands, in one word that an operator can act on, and its fair share of what was given.
+
+The fair share is the weighted max-min share: what a tenant's weight gives it, where nobody is given more than it asked
+for, and what that leaves goes to those that wanted more. A tenant wanted more if it had work waiting nearly all of the
+time; of all others it is known that what they got was what they asked for.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from fractions import Fraction
+
+from fairq.console.recent import Window
+from fairq.ledger.book import Tenant
+from fairq.measure.fairness import jain, max_min_fair
+
+NEARLY_ALWAYS = 0.9  # part of the time
+SHORTEST = 4.0  # seconds: less says nothing
+SHORT_OF, ABOVE = 0.8, 1.2  # of the fair share
+FLOOD = 0.7  # part of all waiting requests
+GRAIN = 1_000_000  # of a ratio as a whole number: sums of unlike fractions have no end
+
+
+class Standing(StrEnum):
+    """
+    paused, capped  it waits because of a limit of its own
+    starved         it always had work waiting, and got less than its fair share by more than a fair order allows
+    flooding        most of the queue is its own, more than all slots hold
+    above           it got more than its fair share, which somebody else is short of
+    fair            it has work waiting, and gets its fair share
+    served          it gets all that it asks for
+    """
+
+    PAUSED = "paused"
+    CAPPED = "capped"
+    STARVED = "starved"
+    FLOODING = "flooding"
+    ABOVE = "above"
+    FAIR = "fair"
+    SERVED = "served"
+    IDLE = "idle"
+
+
+class Seen:
+    """A window, and what each tenant was due in it: cost units. `weights`: of those that are compared. O(n log n)"""
+
+    def __init__(self, window: Window, weights: Mapping[str, Fraction]) -> None:
+        self.window = window
+        self.total = sum(window.charged[name] for name in weights)
+        wants = {name: None if self.wanting(name) else window.charged[name] for name in weights}
+        self.due = {name: float(due) for name, due in max_min_fair(self.total, wants, weights).items()}
+
+    def wanting(self, name: str) -> bool:
+        """Did it nearly always have work waiting?"""
+        return self.window.backlogged.get(name, 0.0) >= NEARLY_ALWAYS
+
+    def ratio(self, name: str) -> float | None:
+        """What it got / what it was due; None if that is nothing."""
+        due = self.due.get(name)
+        return self.window.charged[name] / due if due else None
+
+    def share(self, name: str) -> float | None:
+        """Of everything, due to it."""
+        return self.due[name] / self.total if self.total and name in self.due else None
+
+    def short(self, name: str, bound: float) -> bool:
+        """Is it starved? `bound`: cost units by which a fair order may leave it behind."""
+        due, got = self.due.get(name, 0.0), self.window.charged[name]
+        told = self.window.seconds >= SHORTEST and self.wanting(name)
+        return told and got < SHORT_OF * due and due - got > bound
+
+    def index(self) -> float | None:
+        """Jain's index of what each got / what it was due: 1 is max-min fair. None where nothing was due."""
+        ratios = [self.ratio(name) for name in self.due]
+        index = jain(int(GRAIN * ratio) for ratio in ratios if ratio is not None)
+        return None if index is None else float(index)
+
+
+def standing(name: str, tenant: Tenant | None, seen: Seen, *, starved: bool, waiting: int, slots: int) -> Standing:
+    """`seen`: the minute. `starved`: as some window has it. `waiting`, `slots`: of the whole pool."""
+    queued = len(tenant.queue) if tenant else 0
+    if tenant and tenant.paused:
+        return Standing.PAUSED
+    if tenant and queued and not tenant.open:
+        return Standing.CAPPED
+    if starved:
+        return Standing.STARVED
+    if queued > slots and queued > FLOOD * waiting:
+        return Standing.FLOODING
+    if (seen.ratio(name) or 0.0) > ABOVE:
+        return Standing.ABOVE
+    if queued:
+        return Standing.FAIR
+    return Standing.SERVED if seen.window.charged[name] else Standing.IDLE
