@@ -29,7 +29,7 @@ class PacketClockWFQ(WFQ):
     def charge(self, job: Job, amount: int, now: Time) -> None:
         self.fluid.advance(now)
         super().charge(job, amount, now)
-        if job.flow not in self.queues:
+        if not self.queues[job.flow]:
             del self.fluid.ends[job.flow]
             self.fluid.heap = [entry for entry in self.fluid.heap if entry[1] != job.flow]
             self.fluid.weight -= self.fluid.weights.pop(job.flow)

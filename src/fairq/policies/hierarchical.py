@@ -162,9 +162,9 @@ class Hierarchical(Policy):
     def commit(self, decision: Decision, now: Time) -> None:
         if not isinstance(decision, Pick):
             return
-        steps = [
-            (self.classes[key], step) for (key, _), step in zip(way(decision.job.flow), decision.plan, strict=True)
-        ]
+        plan: list[Pick] = decision.plan
+        nodes = [self.classes[key] for key, _ in way(decision.job.flow)]
+        steps = list(zip(nodes, plan, strict=True))
         stays = False  # is anything left below?
         for node, step in reversed(steps):
             if stays:
