@@ -7,8 +7,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from fairq.gateway.openai.bodies import Peeked
 from fairq.gateway.openai.errors import BadRequest
-from fairq.gateway.openai.peek import Peeked, peek
+from fairq.gateway.openai.peek import peek
 
 CHAT, TEXT, EMBEDDING = "/v1/chat/completions", "/v1/completions", "/v1/embeddings"
 

@@ -10,20 +10,18 @@ from fairq.core.lifecycle import Outcome
 from fairq.gateway import tenants
 from fairq.gateway.config import Config, parse
 from fairq.gateway.http1.headers import forwardable, is_alias
-from fairq.gateway.keys import config_line
-from fairq.gateway.tenants import (
+from fairq.gateway.identity import (
     BAD_KEY,
     BAD_TENANT,
     NO_KEY,
     TOO_MANY_TENANTS,
     TWO_KEYS,
     TWO_TENANTS,
-    AutoTenants,
-    Identifier,
     Identity,
     Refusal,
-    not_forwarded,
 )
+from fairq.gateway.keys import config_line
+from fairq.gateway.tenants import AutoTenants, Identifier, not_forwarded
 
 KEY_A, KEY_B = config_line("key-a"), config_line("key-b")
 KEYED = f"tenants: [{{id: a, keys: ['{KEY_A}']}}, {{id: b, keys: ['{KEY_B}']}}]\n"

@@ -8,18 +8,18 @@ flood cannot shut the others out.
 from collections.abc import Callable
 from enum import Enum
 
-from msgspec import Struct
-
 from fairq.core.ranking import Ranking
 
 SHORTEST_RETRY, LONGEST_RETRY = 1, 32  # seconds; Kubernetes' API priority and fairness uses the same range
 
 
-class Bounds(Struct, frozen=True):
+class Bounds:
     """How many requests may wait, and how many bytes of their bodies."""
 
-    requests: int
-    bytes: int
+    __slots__ = ("bytes", "requests")
+
+    def __init__(self, requests: int, bytes: int) -> None:
+        self.requests, self.bytes = requests, bytes
 
 
 class Full(Enum):
@@ -28,11 +28,14 @@ class Full(Enum):
     NEVER = "the body is larger than the queue"
 
 
-class Holding(Struct):
+class Holding:
     """What one tenant has waiting."""
 
-    jobs: dict[str, int] = {}  # id -> bytes, oldest first
-    bytes: int = 0
+    __slots__ = ("bytes", "jobs")
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, int] = {}  # id -> bytes, oldest first
+        self.bytes = 0
 
 
 NOTHING = Holding()
@@ -82,7 +85,7 @@ class Admission:
     def enter(self, tenant: str, id_: str, size: int) -> None:
         holding = self._holdings.get(tenant)
         if holding is None:
-            holding = self._holdings[tenant] = Holding(jobs={})
+            holding = self._holdings[tenant] = Holding()
         holding.jobs[id_] = size
         self._owner[id_] = tenant
         self._count(tenant, holding, 1, size)

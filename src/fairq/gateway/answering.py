@@ -7,6 +7,7 @@ from fairq.core.job import Request
 from fairq.core.lifecycle import Outcome
 from fairq.gateway.http1.exchange import Exchange
 from fairq.gateway.http1.headers import field_lines
+from fairq.gateway.http1.receiver import Receiver
 from fairq.gateway.openai.errors import error_event, waiting_comment
 from fairq.gateway.relay import Answer, Relay
 from fairq.gateway.replies import SENTENCES, STREAM, error_reply, named
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 Fields = list[tuple[bytes, bytes]]
 
 
-class Answering:
+class Answering(Receiver):
     """Base of Call, which knows when."""
 
     __slots__ = (

@@ -10,11 +10,13 @@ import msgspec
 from fairq.gateway.config import Config
 from fairq.gateway.config_sections import Upstream as UpstreamConfig
 from fairq.gateway.health import Health
-from fairq.gateway.http1.client import Receiver, Transfer, Upstream
+from fairq.gateway.http1.client import Transfer, Upstream
 from fairq.gateway.http1.failure import Failure
 from fairq.gateway.http1.framing import Framing
 from fairq.gateway.http1.headers import field_lines, forwardable, request_line
 from fairq.gateway.http1.heads import RequestHead, ResponseHead
+from fairq.gateway.http1.receiver import Receiver
+from fairq.gateway.openai.listing import decode_listing
 from fairq.gateway.relay import Pace
 from fairq.gateway.tenants import not_forwarded
 from fairq.gateway.waiting import CallLater, Timer
@@ -67,14 +69,6 @@ class Get(Receiver):
     def _give_up(self) -> None:
         self.stop()
         self._then(0, b"")
-
-
-class Listed(msgspec.Struct):
-    id: str
-
-
-class Listing(msgspec.Struct):
-    data: list[Listed]
 
 
 class Backend:
@@ -155,7 +149,7 @@ class Backend:
     def _list(self, status: int, body: bytes) -> None:
         """A server that does not list its models serves them all the same."""
         try:
-            listed = msgspec.json.decode(body, type=Listing).data if status == 200 else []
+            listed = decode_listing(body).data if status == 200 else []
         except msgspec.DecodeError:
             return
         self.models = tuple(model.id for model in listed[:MAX_MODELS]) or self.models

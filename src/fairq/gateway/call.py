@@ -19,7 +19,7 @@ from fairq.gateway.http1.exchange import Exchange
 from fairq.gateway.http1.failure import Failure
 from fairq.gateway.http1.framing import Framing
 from fairq.gateway.http1.heads import ResponseHead
-from fairq.gateway.openai.peek import Peeked
+from fairq.gateway.openai.bodies import Peeked
 from fairq.gateway.openai.rewrite import rewrite
 from fairq.gateway.reading import Reading
 from fairq.gateway.relay import Answer, Relay

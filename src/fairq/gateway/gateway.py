@@ -22,11 +22,12 @@ from fairq.gateway.dispatcher import Record
 from fairq.gateway.http1.exchange import Exchange
 from fairq.gateway.http1.headers import Headers
 from fairq.gateway.http1.server import Server
+from fairq.gateway.identity import Refusal
 from fairq.gateway.intake import BUILT_IN, Intake
 from fairq.gateway.pool import Pool
 from fairq.gateway.reading import given_id, new_id
 from fairq.gateway.replies import error_reply, protocol_error
-from fairq.gateway.tenants import AutoTenants, Identifier, Refusal
+from fairq.gateway.tenants import AutoTenants, Identifier
 
 JSON = [(b"content-type", b"application/json")]
 LAST_WORDS = 1.0  # seconds in which clients may take the error that ends their response when a drain is over

@@ -13,12 +13,13 @@ from fairq.gateway.call import Call
 from fairq.gateway.config_sections import Endpoint
 from fairq.gateway.http1.exchange import Exchange
 from fairq.gateway.http1.heads import RequestHead
+from fairq.gateway.identity import Refusal
+from fairq.gateway.openai.bodies import Peeked
 from fairq.gateway.openai.errors import BadRequest
-from fairq.gateway.openai.peek import ENDPOINTS, Peeked, peek
+from fairq.gateway.openai.peek import ENDPOINTS, peek
 from fairq.gateway.pool import SECOND, Pool
 from fairq.gateway.reading import Reading, given_id, new_id
 from fairq.gateway.replies import SENTENCES, error_reply
-from fairq.gateway.tenants import Refusal
 
 if TYPE_CHECKING:
     from fairq.gateway.gateway import Gateway

@@ -30,9 +30,9 @@ class RequestLog:
         self._line: Callable[[str, Ended | ev.Refused], bytes] | None = {"text": text, "json": json}.get(form)
         self._records: list[tuple[str, Ended | ev.Refused]] = []
         self._wanted, self._closing = Event(), Event()
-        self._thread = Thread(target=self._run, name="request log", daemon=True)
+        self._worker = Thread(target=self._run, name="request log", daemon=True)
         if self._line is not None:
-            self._thread.start()
+            self._worker.start()
 
     def __call__(self, pool: str, record: Ended | ev.Refused) -> None:
         if self._line is None:
@@ -50,7 +50,7 @@ class RequestLog:
         self._closing.set()
         self._wanted.set()
         if self._line is not None:
-            self._thread.join(1.0)
+            self._worker.join(1.0)
 
     def _run(self) -> None:
         line = self._line

@@ -6,13 +6,19 @@
 import ipaddress
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
-from msgspec import Struct
-
-from fairq.core.lifecycle import Outcome
 from fairq.gateway.config import ANONYMOUS, Config
 from fairq.gateway.config_names import is_tenant_id
+from fairq.gateway.identity import (
+    BAD_KEY,
+    BAD_TENANT,
+    NO_KEY,
+    TOO_MANY_TENANTS,
+    TWO_KEYS,
+    TWO_TENANTS,
+    Identity,
+    Refusal,
+)
 from fairq.gateway.keys import fingerprint, key_table
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -26,53 +32,6 @@ _WATCHED = TENANT_HEADERS | KEY_HEADERS
 MAX_PEERS = 4096  # peer addresses whose trust is remembered; parsing one takes longer than all the rest
 MAX_PROBES = 32  # tenants that may be found live before an automatic one is refused: not O(tenants) per request
 
-
-class Identity(Struct, frozen=True):
-    """Who pays. `by` is "key", "header" or "anonymous"."""
-
-    tenant: str
-    by: str
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why nobody does, and what the client is told. `code` and `message` go into OpenAI's error envelope."""
-
-    outcome: Outcome
-    code: str
-    message: str
-    headers: tuple[tuple[bytes, bytes], ...] = ()
-
-    @property
-    def status(self) -> int:
-        return self.outcome.status
-
-
-_ASK = ((b"www-authenticate", b'Bearer realm="fairq"'),)
-NO_KEY = Refusal(
-    Outcome.REFUSED_UNAUTHORIZED, "missing_api_key", "an API key is required: Authorization: Bearer KEY", _ASK
-)
-BAD_KEY = Refusal(
-    Outcome.REFUSED_UNAUTHORIZED,
-    "invalid_api_key",
-    "this API key is not known here",
-    ((b"www-authenticate", b'Bearer realm="fairq", error="invalid_token"'),),
-)
-TWO_KEYS = Refusal(
-    Outcome.REFUSED_INVALID, "ambiguous_api_key", "Authorization and x-api-key must not differ or be repeated"
-)
-TWO_TENANTS = Refusal(Outcome.REFUSED_INVALID, "ambiguous_tenant", "tenant headers must not differ or be repeated")
-BAD_TENANT = Refusal(
-    Outcome.REFUSED_INVALID,
-    "invalid_tenant",
-    "a tenant is 1 to 128 letters, digits or ._@:+/- , beginning and ending with a letter or digit, and not `other`",
-)
-TOO_MANY_TENANTS = Refusal(
-    Outcome.REFUSED_QUEUE_FULL,
-    "too_many_tenants",
-    "too many tenants have requests here at once",
-    ((b"retry-after", b"1"),),
-)
 _ANONYMOUS = Identity(ANONYMOUS, "anonymous")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import Protocol
+from typing import cast
 
 from fairq.gateway.http1.deadlines import Deadlines, Timed
 from fairq.gateway.http1.failure import Failure, FailureKind
@@ -13,28 +13,7 @@ from fairq.gateway.http1.headers import Headers, encode_head, request_line
 from fairq.gateway.http1.heads import ResponseHead
 from fairq.gateway.http1.limits import ClientLimits
 from fairq.gateway.http1.link import Link
-
-
-class Receiver(Protocol):
-    """Takes one response: `on_head`, `on_data` and `on_end`, or all of them as one `on_whole`, which a class that
-    derives from this one may leave out. That, `on_end` or `on_fail` comes last, once, and nothing comes after
-    `Transfer.abort`."""
-
-    def on_head(self, head: ResponseHead, framing: Framing) -> None:
-        """`framing` counts, for `head` may be one that came before and said the same but for the length."""
-
-    def on_data(self, data: bytes, chunks: bytes | None = None) -> None:
-        """Body bytes without their framing. `chunks`: the same as whole chunks, where they came so."""
-
-    def on_whole(self, head: ResponseHead, framing: Framing, body: bytes) -> None:
-        """A response with a body of known length, which came in one piece."""
-        self.on_head(head, framing)
-        self.on_data(body)
-        self.on_end()
-
-    def on_end(self) -> None: ...
-
-    def on_fail(self, failure: Failure) -> None: ...
+from fairq.gateway.http1.receiver import Receiver
 
 
 class Connecting(Timed):
@@ -243,8 +222,13 @@ class Upstream:
 
     async def open(self) -> Link:
         """A new connection. Raises OSError or ssl.SSLError."""
-        _, link = await asyncio.get_running_loop().create_connection(
-            lambda: Link(self), self.host, self.port, ssl=self._tls, server_hostname=self._server_hostname
+        link = Link(self)
+        await asyncio.get_running_loop().create_connection(
+            lambda: cast(asyncio.Protocol, link),
+            self.host,
+            self.port,
+            ssl=self._tls,
+            server_hostname=self._server_hostname,
         )
         self.opened += 1
         return link

@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from fairq.gateway.http1.server import Peer, Server
 
 
-class Endpoint(asyncio.Protocol, Timed):
-    """Base of Connection, which knows HTTP. At most one exchange is running; `_next` is called when it has ended."""
+class Endpoint(Timed):
+    """Base of Connection, which knows HTTP. At most one exchange is running; `_next` is called when it has ended.
+
+    An asyncio.Protocol by its methods alone: a compiled class has no interpreted base.
+    """
 
     __slots__ = (
         "_corked",
@@ -34,7 +37,7 @@ class Endpoint(asyncio.Protocol, Timed):
     )
 
     def __init__(self, server: Server) -> None:
-        Timed.__init__(self)
+        super().__init__()
         self.server = server
         self._deadlines = server.deadlines
         self.exchange: Exchange | None = None

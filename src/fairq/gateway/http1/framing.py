@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal
 
 import httptools
 
@@ -19,11 +19,22 @@ Kind = Literal["none", "length", "chunked", "close"]
 MAX_LENGTH_DIGITS = 15
 
 
-class Framing(NamedTuple):
+class Framing:
     """How a body is delimited. `length` is its size for `length`; for `none` the size a GET would have had, or None."""
 
-    kind: Kind
-    length: int | None = None
+    __slots__ = ("kind", "length")
+
+    def __init__(self, kind: Kind, length: int | None = None) -> None:
+        self.kind, self.length = kind, length
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Framing) and self.kind == other.kind and self.length == other.length
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.length))
+
+    def __repr__(self) -> str:
+        return f"Framing({self.kind!r}, {self.length})"
 
 
 NO_BODY = Framing("none")
@@ -40,7 +51,12 @@ class Sink:
     __slots__ = ("complete", "fields", "on_body", "on_header", "spans")
 
     # Asked for by httptools whether wanted or not; the search for a missing attribute would cost more.
-    on_message_begin = on_url = on_status = on_headers_complete = on_chunk_header = on_chunk_complete = None
+    on_message_begin: ClassVar[None] = None
+    on_url: ClassVar[None] = None
+    on_status: ClassVar[None] = None
+    on_headers_complete: ClassVar[None] = None
+    on_chunk_header: ClassVar[None] = None
+    on_chunk_complete: ClassVar[None] = None
 
     def __init__(self) -> None:
         self.fields: dict[bytes, bytes] = {}

@@ -18,8 +18,11 @@ _JOIN_BELOW = 64 * 1024
 FAMILIAR_BYTES = 4096  # a longer head is read anew each time rather than kept
 
 
-class Link(asyncio.Protocol, Timed):
-    """Carries one transfer at a time. It goes back to the pool only if both messages ended where they should."""
+class Link(Timed):
+    """Carries one transfer at a time. It goes back to the pool only if both messages ended where they should.
+
+    An asyncio.Protocol by its methods alone, as Endpoint is.
+    """
 
     __slots__ = (
         "_chunked",
@@ -39,7 +42,7 @@ class Link(asyncio.Protocol, Timed):
     )
 
     def __init__(self, upstream: Upstream) -> None:
-        Timed.__init__(self)
+        super().__init__()
         self._upstream = upstream
         self._deadlines = upstream.deadlines
         self._transfer: Transfer | None = None
@@ -96,6 +99,11 @@ class Link(asyncio.Protocol, Timed):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._upstream.links.add(self)
+
+    def pause_writing(self) -> None:
+        """A request is sent whole, and is of bounded size."""
+
+    def resume_writing(self) -> None: ...
 
     def data_received(self, data: bytes) -> None:
         transfer = self._transfer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import cast
 
 from fairq.gateway.http1.connection import Connection
 from fairq.gateway.http1.deadlines import Deadlines
@@ -16,12 +16,13 @@ from fairq.gateway.http1.limits import Limits
 Refuse = Callable[[int, str], tuple[Headers, bytes]]
 
 
-@dataclass(slots=True)
 class Peer:
     """What one address holds at the moment."""
 
-    connections: int = 0
-    buffered: int = 0
+    __slots__ = ("buffered", "connections")
+
+    def __init__(self) -> None:
+        self.connections = self.buffered = 0
 
 
 def refuse_plainly(status: int, reason: str) -> tuple[Headers, bytes]:
@@ -68,10 +69,13 @@ class Server:
         self.loop = loop = asyncio.get_running_loop()
         if self._deadlines is None:
             self._deadlines = Deadlines(loop.time)
-        self._listener = await loop.create_server(lambda: Connection(self), host, port, backlog=4096)
+        self._listener = await loop.create_server(self._connection, host, port, backlog=4096)
         if self._own_deadlines:
             self._deadlines.start()
         self.port = self._listener.sockets[0].getsockname()[1]
+
+    def _connection(self) -> asyncio.Protocol:
+        return cast(asyncio.Protocol, Connection(self))
 
     async def drain(self, grace: float) -> None:
         """Stop accepting, close idle connections, give running exchanges `grace` seconds, then abort the rest."""

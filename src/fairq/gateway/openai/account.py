@@ -8,54 +8,13 @@ request's. Own ones are added over the choices, else ten answers could be had fo
 """
 
 import json
-from typing import Annotated, Any
+from typing import Any
 
-import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import Raw
 
 from fairq.core.cost import Source, Usage
 from fairq.core.number import ceil_div
-
-
-class Choice(Struct):
-    index: int = 0
-    finish_reason: str | None = None
-
-
-Count = Annotated[int, Meta(ge=0, lt=2**53)]
-
-
-class PromptDetails(Struct):
-    cached_tokens: Count | None = None
-
-
-class Reported(Struct):
-    """OpenAI's usage object. Reasoning tokens are a part of completion_tokens and are not added."""
-
-    prompt_tokens: Count | None = None
-    completion_tokens: Count | None = None
-    prompt_tokens_details: PromptDetails | None = None
-
-    def usage(self) -> Usage | None:
-        prompt, completion, details = self.prompt_tokens, self.completion_tokens, self.prompt_tokens_details
-        if prompt is None and completion is None:
-            return None
-        prompt, cached = prompt or 0, (details and details.cached_tokens) or 0
-        return Usage(prompt, completion or 0, cached if cached < prompt else prompt, Source.UPSTREAM)
-
-
-class Response(Struct):
-    """A whole response or one chunk of a stream; their fields have the same names."""
-
-    choices: list[Choice] | None = None
-    usage: Reported | None = None
-    error: Any = None
-    object: Any = None
-    message: Any = None
-    timings: Raw | None = None  # only llama.cpp sends it
-
-
-decode_response = msgspec.json.Decoder(Response).decode
+from fairq.gateway.openai.reports import Choice, PromptDetails, Reported, Response, decode_response
 
 WHOLE = -1  # the request, where choices have indices
 
@@ -68,6 +27,14 @@ def one_word(reason: str) -> str:
     return reason if reason in FINISH_REASONS else "other"
 
 
+def usage_of(reported: Reported) -> Usage | None:
+    prompt, completion, details = reported.prompt_tokens, reported.completion_tokens, reported.prompt_tokens_details
+    if prompt is None and completion is None:
+        return None
+    prompt, cached = prompt or 0, (details and details.cached_tokens) or 0
+    return Usage(prompt, completion or 0, cached if cached < prompt else prompt, Source.UPSTREAM)
+
+
 def read_plain(body: bytes) -> tuple[Usage | None, str] | None:
     """(usage, finish reason or "") of a whole answer with one choice, as nearly all are; None for any other body."""
     try:
@@ -78,7 +45,7 @@ def read_plain(body: bytes) -> tuple[Usage | None, str] | None:
     if not choices or len(choices) > 1 or response.error is not None:
         return None
     reason = choices[0].finish_reason
-    return (None if usage is None else usage.usage()), (one_word(reason) if reason else "")
+    return (None if usage is None else usage_of(usage)), (one_word(reason) if reason else "")
 
 
 class Account:
@@ -129,7 +96,7 @@ class Account:
                 return False
             response = found
         choices = response.choices or []
-        usage = response.usage.usage() if response.usage is not None else None
+        usage = usage_of(response.usage) if response.usage is not None else None
         for choice in choices:
             if choice.finish_reason:
                 self.finish_reasons[choice.index] = choice.finish_reason

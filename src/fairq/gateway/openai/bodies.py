@@ -86,3 +86,35 @@ class Other(Generation, kw_only=True):
 class Embedding(Body, kw_only=True):
     input: str | list[str | int | Tokens] | None = None
     messages: list[Message] | None = None
+
+
+class Peeked(Struct, frozen=True):
+    """What a request asks for.
+
+    fields         the names of the top-level fields
+    prompts        how many prompts the body holds, at least 1
+    prompt_bytes   UTF-8 bytes of all text that will be tokenised: messages, prompts, tool calls and definitions
+    prompt_tokens  exact, when every prompt is given as token ids; else None
+    messages       chat messages; each adds a few tokens of template
+    images         parts that are not text: pictures, audio, video, files; their base64 is in no other number
+    remote_media   one of them is an address that the engine would have to fetch
+    include_usage  the client itself asked for usage in its stream
+    limit          the largest of the given output limits, per choice; None without one, 0 where nothing is generated
+    choices        answers the engine computes for each prompt: the larger of n and best_of
+    """
+
+    model: str
+    fields: tuple[str, ...]
+    prompts: int
+    prompt_bytes: int
+    prompt_tokens: int | None
+    messages: int
+    images: int
+    remote_media: bool
+    stream: bool = False
+    include_usage: bool = False
+    limit: int | None = None
+    choices: int = 1
+    user: str | None = None
+    service_tier: str | None = None
+    priority: int | None = None

@@ -8,7 +8,8 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from fairq.gateway.openai.peek import Peeked, members
+from fairq.gateway.openai.bodies import Peeked
+from fairq.gateway.openai.peek import members
 
 # Fields by which a client would steer an engine past the gateway: its order, its cache, its place, its code.
 STEERING = frozenset(
