@@ -48,7 +48,7 @@ class Batch:
         self.queued = 0  # calls that the policy holds
         self.longest = longest(limits)
         self.by_token = Need.TOKENS in policy.needs
-        self.skips = limits.head == "skip" and type(policy).fitting is not Policy.fitting
+        self.skips = limits.head == "skip" and policy.short_fitting
         self.refusing = type(policy).refuses is not Policy.refuses
         self.timed = type(policy).next_change is not Policy.next_change
 
