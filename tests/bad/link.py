@@ -41,11 +41,12 @@ class Hoard(Ring):
         self.kept: dict[str, Number] = {}
 
     def put(self, flow: str, deficit: Number) -> None:
-        self[flow] = self.kept.pop(flow, deficit)
+        super().put(flow, self.kept.pop(flow, deficit))
 
     def drop(self, flow: str) -> None:
         if flow in self:
-            self.kept[flow] = self.pop(flow)
+            self.kept[flow] = self[flow]
+        super().drop(flow)
 
 
 class HoardingDRR(DRR):

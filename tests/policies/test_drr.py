@@ -32,7 +32,7 @@ def test_after_m_visits_a_backlogged_flow_has_sent_m_quanta_to_within_a_packet(
         job = decision.job
         policy.commit(decision, 0)
         policy.charge(job, job.size or 0, 0)
-        visit += decision.plan
+        visit += int(decision.why.values["visits"])
         assert job.flow == flows[visit % len(flows)]
         given[job.flow] += job.size or 0
         left[job.flow] -= 1

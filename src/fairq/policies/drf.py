@@ -29,6 +29,7 @@ class DRF(FlowPolicy):
     name = "drf"
     unit = Unit.DOMINANT_SHARE
     needs = frozenset({Need.CAPACITY})
+    memory = ("held",)
     params = (
         Param(name="misfit", default="stop", choices=("stop", "skip"), text="param.drf.misfit"),
         Param(name="by", default="dominant", text="param.drf.by"),
@@ -100,10 +101,3 @@ class DRF(FlowPolicy):
     def show(self) -> Mapping[str, Any]:
         users = sorted(self.held.keys() | self.ranking.keys())
         return {"shares": {user: to_json(self.share(user)[0]) for user in users}}
-
-    def state(self) -> dict[str, Any]:
-        return super().state() | {"held": {user: dict(held) for user, held in self.held.items()}}
-
-    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
-        self.held = {user: dict(held) for user, held in state["held"].items()}
-        super().restore(state, jobs)

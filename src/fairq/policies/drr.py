@@ -4,9 +4,9 @@
     visit   D += Q_i, once;  while the head's cost <= D: dispatch it, D -= cost;  then the next flow's turn
     leave   a flow without waiting jobs leaves the ring and its D is 0: idle time banks nothing
 
-Q_i = quantum * w_i. No tags and no argmin. A visit that dispatches nothing is no decision: `select` walks on to the
-first head that fits. Where none fits within a round (quanta below the sizes), it goes as many rounds ahead as the
-nearest one needs, at once.
+Q_i = quantum * w_i. No tags and no argmin. A visit that dispatches nothing is no decision: the walk goes on to the
+first head that fits. Where none fits within a round (quanta below the sizes), all rounds in which nobody can go pass
+at once.
 
 Unit of fairness: normalized service. With Max the largest cost: 0 <= D < Max between visits; after m visits a flow that
 stayed backlogged has sent m Q_i to within Max; over every interval in which both are backlogged |W_i/f_i - W_j/f_j| <=
@@ -14,31 +14,38 @@ Q + 2 Max, with Q the least quantum and f_i = Q_i / Q. O(1) for each job where e
 O(flows). Costs must be known beforehand, and so must Max, to choose a quantum.
 """
 
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Mapping
-from itertools import islice
 from typing import Any
 
 from fairq.core.job import Flow, Job
-from fairq.core.number import Number, exact, of_json, to_json
-from fairq.core.policy import NOTHING_WAITS, Decision, Layer, Need, Param, Pick, Policy, Time, Unit, View, Why
+from fairq.core.memory import pack, unpack
+from fairq.core.number import Number, exact, to_json
+from fairq.core.policy import NOTHING_WAITS, ROOMY, Decision, Layer, Need, Param, Pick, Time, Unit, View, Why
 from fairq.core.queues import FlowPolicy
 
 
-class Ring(OrderedDict[str, Number]):
-    """The active list: flow -> its deficit counter D, in order of turns."""
+class Ring(dict[str, Number]):
+    """The active list: backlogged flow -> its deficit counter D. `turns`: whose turn it is, and all others in order."""
+
+    def __init__(self) -> None:
+        self.turns: deque[str] = deque()
 
     def put(self, flow: str, deficit: Number) -> None:
+        if flow not in self:
+            self.turns.append(flow)
         self[flow] = deficit
 
     def drop(self, flow: str) -> None:
-        self.pop(flow, None)
+        if self.pop(flow, None) is not None:
+            self.turns.remove(flow)  # nearly always the first one
 
 
 class DRR(FlowPolicy):
     name = "drr"
     unit = Unit.NORMALIZED
     needs = frozenset({Need.SIZE})
+    memory = ("quanta", "visited")
     params = (Param(name="quantum", default=1500, low=1, text="param.drr.quantum"),)
     quantum: int
 
@@ -46,7 +53,7 @@ class DRR(FlowPolicy):
         super().__init__(**given)
         self.ring = self.ranking = Ring()  # type: ignore[assignment]
         self.quanta: dict[str, Number] = {}
-        self.visited = ""  # whose turn it is and who has had its quantum for it
+        self.visited = ""  # the first in turn, once it has had its quantum
 
     def bind(self, layer: Layer) -> None:
         super().bind(layer)
@@ -68,81 +75,61 @@ class DRR(FlowPolicy):
     def rank(self, flow: str) -> Number:
         return self.ring.get(flow, 0)
 
-    def next_fit(self) -> tuple[int, Job]:
-        """How many visits from the head of the ring on dispatch nothing, and what the one after them dispatches."""
-        cost, quanta = self.cost, self.quanta
-        short: list[tuple[int, Job]] = []
-        for visits, (flow, deficit) in enumerate(self.ring.items()):
-            quantum = quanta.get(flow, self.quantum)
-            if flow != self.visited:
-                deficit += quantum
-            head = self.head(flow)
-            lacks = cost(head) - deficit
-            if lacks <= 0:
-                return visits, head
-            rounds = -(-lacks // quantum)
-            short.append((visits + rounds * len(self.ring), head))
-        return min(short, key=lambda item: item[0])
+    # The rule
+    def take(self, now: Time, view: View) -> Job | None:
+        ring, turns = self.ring, self.ring.turns
+        while turns:
+            for _ in range(len(turns)):
+                flow = turns[0]
+                deficit = ring[flow]
+                if flow != self.visited:
+                    self.visited = flow
+                    deficit += self.quanta.get(flow, self.quantum)
+                cost = self.cost(self.queues[flow][0])
+                if cost <= deficit:
+                    ring[flow] = deficit - cost
+                    return self.leave(flow)
+                ring[flow] = deficit
+                turns.rotate(-1)
+                self.visited = ""
+            rounds = min(map(self.rounds, turns))
+            for flow in turns:
+                ring[flow] += rounds * self.quanta.get(flow, self.quantum)
+        return None
+
+    def rounds(self, flow: str) -> int:
+        """How many more rounds pass it by; 0: its head goes in this one."""
+        quantum = self.quanta.get(flow, self.quantum)
+        deficit = self.ring[flow] + (0 if flow == self.visited else quantum)
+        return max(0, -int((deficit - self.cost(self.head(flow))) // quantum))
 
     def select(self, now: Time, view: View) -> Decision:
-        if not self.ring:
+        """What `take` would come to, and how many visits dispatch nothing before."""
+        turns = self.ring.turns
+        if not turns:
             return NOTHING_WAITS
-        visits, head = self.next_fit()
-        return Pick(head, Why("fits-deficit", {"visits": visits, "cost": self.cost(head)}), visits)
+        visits = next((place for place, flow in enumerate(turns) if not self.rounds(flow)), None)
+        if visits is None:
+            visits = min(place + len(turns) * self.rounds(flow) for place, flow in enumerate(turns))
+        head = self.head(turns[visits % len(turns)])
+        return Pick(head, Why("fits-deficit", {"visits": visits, "cost": self.cost(head)}))
 
     def commit(self, decision: Decision, now: Time) -> None:
         if isinstance(decision, Pick):
-            flow = decision.job.flow
-            self.visit(decision.plan, flow)
-            self.ring[flow] -= self.cost(decision.job)
-        super().commit(decision, now)
-
-    def visit(self, passed: int, flow: str) -> None:
-        """The turns of `passed` visits go by, and that of `flow` begins or goes on."""
-        ring, size = self.ring, len(self.ring)
-        if passed or flow != self.visited:
-            turns = list(islice(ring, passed + 1))
-            for place, one in enumerate(turns):
-                granted = (passed - place) // size + (one != self.visited)
-                ring[one] += granted * self.quanta.get(one, self.quantum)
-            for one in turns[: passed % size]:
-                ring.move_to_end(one)
-            self.visited = flow
-
-    def take(self, now: Time, view: View) -> Job | None:
-        """As the paper writes it. After a round in which nothing fits, `select` sees how many more it takes."""
-        if not self.short_take:
-            return super().take(now, view)
-        ring = self.ring
-        for _ in range(len(ring)):
-            flow = next(iter(ring))
-            deficit = ring[flow]
-            if flow != self.visited:
-                self.visited = flow
-                deficit += self.quanta.get(flow, self.quantum)
-            queue = self.queues[flow]
-            cost = self.cost(queue[0])
-            if cost <= deficit:
-                ring[flow] = deficit - cost
-                return self.leave(flow)
-            ring[flow] = deficit
-            ring.move_to_end(flow)
-            self.visited = ""
-        return Policy.take(self, now, view) if ring else None
+            self.take(now, ROOMY)
 
     def charge(self, job: Job, amount: int, now: Time) -> None:
         """The cost has been taken from the deficit."""
 
+    # What shells read
     def show(self) -> Mapping[str, Any]:
-        return {"ring": list(self.ring), "deficits": {flow: to_json(self.ring[flow]) for flow in sorted(self.ring)}}
+        deficits = {flow: to_json(self.ring[flow]) for flow in sorted(self.ring)}
+        return {"ring": list(self.ring.turns), "deficits": deficits}
 
     def state(self) -> dict[str, Any]:
-        ring = [[flow, to_json(deficit)] for flow, deficit in self.ring.items()]
-        return super().state() | {"ring": ring, "visited": self.visited}
+        return super().state() | {"ring": [[flow, pack(self.ring[flow])] for flow in self.ring.turns]}
 
     def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
-        self.visited = state["visited"]
         for flow, deficit in state["ring"]:
-            self.ring.put(flow, of_json(deficit))
+            self.ring.put(flow, unpack(deficit))
         super().restore(state, jobs)
-        self.quanta = {flow: exact(self.quantum, below, above) for flow, (above, below) in self.weights.items()}

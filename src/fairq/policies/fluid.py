@@ -16,8 +16,11 @@ from fractions import Fraction
 from heapq import heappop, heappush, heapreplace
 from typing import Any
 
-from fairq.core.number import Number, of_text, quotient
+from fairq.core.memory import recall, remembered
+from fairq.core.number import Number, quotient
 from fairq.core.policy import Layer
+
+MEMORY = ("scale", "full", "ends", "weights", "weight", "virtual_time", "at", "unspent")
 
 
 class Fluid:
@@ -104,20 +107,8 @@ class Fluid:
         return start, end
 
     def state(self) -> dict[str, Any]:
-        tags = {"virtual_time": self.virtual_time, "at": self.at, "unspent": self.unspent}
-        return {
-            "scale": str(self.scale),
-            "full": self.full,
-            "ends": {flow: str(end) for flow, end in self.ends.items()},
-            "weights": {flow: str(weight) for flow, weight in self.weights.items()},
-            **{name: str(tag) for name, tag in tags.items()},
-        }
+        return remembered(self, MEMORY)
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self.scale, self.full = int(state["scale"]), state["full"]
-        self.ends = {flow: of_text(end) for flow, end in state["ends"].items()}
+        recall(self, MEMORY, state)
         self.heap = sorted((end, flow) for flow, end in self.ends.items())
-        self.weights = {flow: of_text(weight) for flow, weight in state["weights"].items()}
-        self.weight = sum(self.weights.values())
-        self.virtual_time, self.at = of_text(state["virtual_time"]), of_text(state["at"])
-        self.unspent = of_text(state["unspent"])

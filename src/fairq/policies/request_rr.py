@@ -7,7 +7,6 @@ their job sizes: whoever sends longer jobs takes that much more.
 from collections.abc import Mapping
 from typing import Any
 
-from fairq.core.job import Job
 from fairq.core.policy import Time, Unit, Why
 from fairq.core.queues import FlowPolicy
 
@@ -15,6 +14,7 @@ from fairq.core.queues import FlowPolicy
 class RequestRR(FlowPolicy):
     name = "request-rr"
     unit = Unit.JOBS
+    memory = ("rounds", "last")
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
@@ -46,11 +46,3 @@ class RequestRR(FlowPolicy):
 
     def show(self) -> Mapping[str, Any]:
         return {"rounds": {flow: self.rounds[flow] for flow in sorted(self.ranking)}}
-
-    def state(self) -> dict[str, Any]:
-        return super().state() | {"rounds": dict(self.rounds), "last": list(self.last)}
-
-    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
-        self.rounds = dict(state["rounds"])
-        self.last = (state["last"][0], state["last"][1])
-        super().restore(state, jobs)

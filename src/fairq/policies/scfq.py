@@ -16,8 +16,7 @@ leave sum of Lmax of the other flows / r later than in GPS. O(log flows) for eac
 from collections.abc import Mapping
 from typing import Any
 
-from fairq.core.job import Job
-from fairq.core.number import Number, of_json, to_json
+from fairq.core.number import Number
 from fairq.core.policy import Need, Time, Unit, Why
 from fairq.core.queues import FlowPolicy
 
@@ -26,6 +25,7 @@ class SCFQ(FlowPolicy):
     name = "scfq"
     unit = Unit.NORMALIZED
     needs = frozenset({Need.SIZE})
+    memory = ("virtual_time", "start", "finish")
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
@@ -69,16 +69,3 @@ class SCFQ(FlowPolicy):
             "start": {flow: tag(self.start[flow]) for flow in sorted(self.ranking)},
             "finish": {flow: tag(self.ranking[flow]) for flow in sorted(self.ranking)},
         }
-
-    def state(self) -> dict[str, Any]:
-        return super().state() | {
-            "virtual_time": to_json(self.virtual_time),
-            "start": {flow: to_json(start) for flow, start in self.start.items()},
-            "finish": {flow: [id_, to_json(end)] for flow, (id_, end) in self.finish.items()},
-        }
-
-    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
-        self.virtual_time = of_json(state["virtual_time"])
-        self.start = {flow: of_json(start) for flow, start in state["start"].items()}
-        self.finish = {flow: (id_, of_json(end)) for flow, (id_, end) in state["finish"].items()}
-        super().restore(state, jobs)

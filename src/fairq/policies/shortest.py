@@ -7,7 +7,6 @@ understates them. A flow keeps its own order (that is the difference from SJF).
 from collections.abc import Mapping
 from typing import Any
 
-from fairq.core.job import Job
 from fairq.core.policy import Need, Unit, Why
 from fairq.core.queues import FlowPolicy
 
@@ -16,6 +15,7 @@ class Shortest(FlowPolicy):
     name = "shortest"
     unit = Unit.COMPLETION
     needs = frozenset({Need.SIZE})
+    memory = ("told",)
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
@@ -37,10 +37,3 @@ class Shortest(FlowPolicy):
 
     def show(self) -> Mapping[str, Any]:
         return {"costs": {flow: self.told[flow][1] for flow in sorted(self.ranking)}}
-
-    def state(self) -> dict[str, Any]:
-        return super().state() | {"told": {flow: list(told) for flow, told in self.told.items()}}
-
-    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
-        self.told = {flow: (job, cost) for flow, (job, cost) in state["told"].items()}
-        super().restore(state, jobs)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairq.core.job import Flow, Job
-from fairq.core.number import Number, of_text, quotient
+from fairq.core.number import Number, quotient
 from fairq.core.policy import Cause, Layer, Need, Time, Unit, Why
 from fairq.core.queues import ONE, FlowPolicy
 
@@ -23,6 +23,7 @@ class VirtualClock(FlowPolicy):
     name = "virtual-clock"
     unit = Unit.SERVICE
     needs = frozenset({Need.SIZE, Need.RATE})
+    memory = ("clocks", "stamps", "shares", "total")
 
     def bind(self, layer: Layer) -> None:
         super().bind(layer)
@@ -63,17 +64,3 @@ class VirtualClock(FlowPolicy):
 
     def show(self) -> Mapping[str, Any]:
         return {"clocks": {flow: self.layer.tag(clock) for flow, clock in sorted(self.clocks.items())}}
-
-    def state(self) -> dict[str, Any]:
-        return super().state() | {
-            "clocks": {flow: str(clock) for flow, clock in self.clocks.items()},
-            "stamps": {id_: str(stamp) for id_, stamp in self.stamps.items()},
-            "shares": {flow: str(share) for flow, share in self.shares.items()},
-        }
-
-    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
-        self.clocks = {flow: of_text(clock) for flow, clock in state["clocks"].items()}
-        self.stamps = {id_: of_text(stamp) for id_, stamp in state["stamps"].items()}
-        self.shares = {flow: of_text(share) for flow, share in state["shares"].items()}
-        self.total = sum(self.shares.values())
-        super().restore(state, jobs)

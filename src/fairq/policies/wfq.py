@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairq.core.job import Job
-from fairq.core.number import Number, of_text, quotient
+from fairq.core.number import Number, quotient
 from fairq.core.policy import Cause, Layer, Need, Time, Unit, Why
 from fairq.core.queues import ONE, FlowPolicy
 from fairq.policies.fluid import Fluid
@@ -25,6 +25,7 @@ class WFQ(FlowPolicy):
     name = "wfq"
     unit = Unit.NORMALIZED
     needs = frozenset({Need.SIZE, Need.RATE})
+    memory = ("tags",)
     bits: int | None = 256  # of the grid of V
 
     def bind(self, layer: Layer) -> None:
@@ -78,10 +79,8 @@ class WFQ(FlowPolicy):
         }
 
     def state(self) -> dict[str, Any]:
-        tags = {id_: [str(start), str(end)] for id_, (start, end) in self.tags.items()}
-        return super().state() | {"fluid": self.fluid.state(), "tags": tags}
+        return super().state() | {"fluid": self.fluid.state()}
 
     def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
         self.fluid.restore(state["fluid"])
-        self.tags = {id_: (of_text(start), of_text(end)) for id_, (start, end) in state["tags"].items()}
         super().restore(state, jobs)
