@@ -21,9 +21,10 @@ from fairq.core.settlement import SETTLEMENTS
 from fairq.engines.process import Engines, start_engines
 from fairq.engines.settings import EngineSettings
 from fairq.gateway.child import Child
-from fairq.gateway.config import Config, load, rule_of
+from fairq.gateway.config import Config, load
 from fairq.gateway.config_check import token_warnings, warnings
 from fairq.gateway.config_names import gateway_policy
+from fairq.gateway.config_problems import rule_of
 from fairq.gateway.control import Control
 from fairq.gateway.gateway import Gateway
 from fairq.gateway.log import RequestLog

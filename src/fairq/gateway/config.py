@@ -9,22 +9,22 @@ Errors come in two rounds: what is wrong with single keys first, what is wrong b
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Literal, Self
 
 import msgspec
-from pydantic import BaseModel, ValidationError, model_validator
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic import ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from fairq.core.cost import CostModel
 from fairq.core.errors import ConfigError
 from fairq.core.job import Flow
 from fairq.gateway.config_check import broken_rules, is_loopback
 from fairq.gateway.config_names import origin
+from fairq.gateway.config_problems import problems_of
 from fairq.gateway.config_sections import (
     Console,
     Cost,
@@ -44,7 +44,7 @@ from fairq.gateway.config_sections import (
     Upstream,
     key,
 )
-from fairq.gateway.config_source import InvalidConfig, Place, Problem, Source, show_place
+from fairq.gateway.config_source import InvalidConfig, Problem, Source, show_place
 from fairq.gateway.http1.limits import ClientLimits
 from fairq.gateway.http1.limits import Limits as ServerLimits
 
@@ -233,73 +233,8 @@ def parse(text: str, name: str = "<text>", environ: Mapping[str, str] = os.envir
     try:
         config = Config.model_validate(source.value, context={"base": base})
     except ValidationError as error:
-        found = (problem for detail in error.errors() for problem in _problems(detail, source))
+        found = (problem for detail in error.errors() for problem in problems_of(detail, source, Config))
         problems += [problem for problem in found if problem.key not in known]
     if problems:
         raise InvalidConfig(name, problems)
     return config
-
-
-_RULES = {
-    "missing": "required, but not given",
-    "int_type": "must be a whole number",
-    "bool_type": "must be true or false",
-    "string_type": "must be text (quote a number)",
-    "tuple_type": "must be a list",
-    "dict_type": "must be a mapping of names to values",
-    "model_type": "must be a mapping of keys to values (leave it out for its defaults)",
-    "greater_than": "must be greater than {gt:g}",
-    "greater_than_equal": "must be at least {ge:g}",
-    "less_than_equal": "must be at most {le:g}",
-    "literal_error": "must be one of {expected}",
-    "too_short": "must not be empty",
-}
-
-
-def _problems(detail: ErrorDetails, source: Source) -> Iterator[Problem]:
-    place, kind = tuple(detail["loc"]), detail["type"]
-    context: dict[str, Any] = detail.get("ctx", {})
-    if kind == "joined":
-        for inside, rule in context["broken"]:
-            yield Problem(source.line(inside), show_place(inside), _shown(source, inside), rule)
-    elif kind == "extra_forbidden":
-        yield Problem(source.line(place), show_place(place), None, _unknown(place))
-    else:
-        shown = None if kind in ("hidden", "missing") else source.text(place)
-        if kind == "hidden":
-            shown = "***"
-        yield Problem(source.line(place), show_place(place), shown, rule_of(detail))
-
-
-def rule_of(detail: ErrorDetails) -> str:
-    """The broken rule in our words."""
-    context: dict[str, Any] = detail.get("ctx", {})
-    kind = detail["type"]
-    return _RULES[kind].format(**context) if kind in _RULES else detail["msg"]
-
-
-def _shown(source: Source, place: Place) -> str | None:
-    """Hashes of keys are no secrets, but nothing is gained by showing them."""
-    return None if "keys" in place else source.text(place)
-
-
-def _unknown(place: Place) -> str:
-    known = list(_section_at(place[:-1]).model_fields)
-    near = get_close_matches(str(place[-1]), known, n=3, cutoff=0.5)
-    return f"unknown key; did you mean {' or '.join(near)}?" if near else f"unknown key; known are {', '.join(known)}"
-
-
-def _section_at(place: Place) -> type[BaseModel]:
-    section: type[BaseModel] = Config
-    for step in place:
-        if isinstance(step, str):
-            section = _section_in(section.model_fields[step].annotation)
-    return section
-
-
-def _section_in(annotation: Any) -> type[BaseModel]:
-    """The section in ``S``, ``tuple[S, ...]`` or ``S | None``."""
-    for inner in (annotation, *get_args(annotation)):
-        if isinstance(inner, type) and issubclass(inner, BaseModel):
-            return inner
-    raise TypeError(f"{annotation} holds no section")
