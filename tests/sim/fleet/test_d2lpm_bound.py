@@ -113,3 +113,19 @@ def test_a_gap_is_counted_only_while_both_wait() -> None:
     # Both wait in 50-100: 50 * 0.2 = 10; then, at 100, the prompts of 5 and 9 are charged while they still wait.
     assert widest_gap([waiting, served, other]) == pytest.approx(10 + 5)
     assert widest_gap([served]) == 0
+
+
+def test_who_leaves_early_is_charged_for_what_it_got() -> None:
+    """Two engines, budgets of 100 each. 'a' pays for 10 tokens of prompt and leaves after a few of its 1,000."""
+    made = build(
+        {
+            "layer": "fleet",
+            "requests": [{"client": "a", "prompt": 10, "output": 1_000, "cancel": 0.2}],
+            "placement": "d2lpm:quantum=100",
+            "policies": ["fcfs"],
+        }
+    ).run("fcfs")
+    (call,) = made.calls
+    assert call.reason == "cancel"
+    assert 0 < call.produced < 50
+    assert made.fleet.placement.budget("a", "e0") == 100 - 10 - 2 * call.produced

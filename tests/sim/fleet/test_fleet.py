@@ -140,6 +140,11 @@ def test_the_same_run_twice_is_the_same() -> None:
     assert fleet("vtc", **given).digest == fleet("vtc", **given).digest
 
 
+def test_a_client_whose_patience_outlasts_its_answer_changes_nothing() -> None:
+    request = {"client": "a", "prompt": 8, "output": 2}
+    assert fleet("fcfs", requests=[request | {"cancel": 100}]).digest == fleet("fcfs", requests=[request]).digest
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

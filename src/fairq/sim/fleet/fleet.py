@@ -115,7 +115,7 @@ class Fleet:
             if member.ended and member.now <= now:
                 for call in member.ended:
                     member.upstream.inflight -= 1
-                    self.placement.finished(call.job, member.upstream)
+                    self.placement.finished(replace(call.job, size=call.produced), member.upstream)
                     self.prediction.finished(call)
                     self.router.stop(call.job, now, Stop.FINISHED)
                     self._let_follow(call)
@@ -134,10 +134,10 @@ class Fleet:
             self.router.arrive(call.job, now)
             happened = True
         while self.leaving and self.leaving[0][0] <= now:
-            call = heappop(self.leaving)[2]
+            call, happened = heappop(self.leaving)[2], True
             if self.waiting.pop(call.job.id, None) is not None:
                 self.router.cancel(call.job, now)
-                call.finish, call.reason, happened = now, "cancel", True
+                call.finish, call.reason = now, "cancel"
                 self._let_follow(call)
         return happened
 
