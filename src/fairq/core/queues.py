@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from fairq.core.errors import ValidationFailed
 from fairq.core.job import Flow, Job
 from fairq.core.memory import recall, remembered
-from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Pick, Policy, Time, View, Why
+from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Layer, Pick, Policy, Time, View, Why
 from fairq.core.ranking import Ranking
 
 ONE = (1, 1)
@@ -45,6 +45,10 @@ class FlowPolicy(Policy):
         raise NotImplementedError
 
     # The contract
+    def bind(self, layer: Layer) -> None:
+        super().bind(layer)
+        self.normalize = layer.normalize
+
     def flow_changed(self, flow: Flow, now: Time) -> None:
         self.weights[flow.id] = flow.weight.as_integer_ratio()
 
@@ -156,8 +160,8 @@ class FlowPolicy(Policy):
         return sum(job.id not in self.cancelled for job in self.queues.get(flow, ()))
 
     def normalized(self, flow: str, amount: int) -> Any:
-        above, below = self.weights.get(flow, ONE)
-        return self.layer.normalize(amount, above, below)
+        """amount / weight, as the layer counts it."""
+        return self.normalize(amount, *self.weights.get(flow, ONE))
 
     def waiting(self) -> int:
         return self._waiting

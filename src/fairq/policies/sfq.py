@@ -36,17 +36,21 @@ class SFQ(MeterPolicy):
         return Why("least-meter", {"meter": self.tag(rank), "virtual_time": self.tag(self.virtual_time)})
 
     def picked(self, flow: str) -> None:
+        meter = self.meters[flow]
         # Only a flow on credit lies behind V. V does not go back to it, or newcomers could lower V one after the other.
-        self.virtual_time = max(self.virtual_time, self.meters[flow])
-        if self.virtual_time > REBASE_AT:
-            self.rebase()
+        if meter > self.virtual_time:
+            self.virtual_time = meter
+            if meter > REBASE_AT:
+                self.rebase()
 
     def charged(self, flow: str, amount: int) -> None:
         self.meters[flow] = meter = self.meters[flow] + self.normalized(flow, amount)
-        self.highest = max(self.highest, meter)
+        if meter > self.highest:
+            self.highest = meter
 
     def joined(self, flow: str, now: Time) -> None:
-        self.meters[flow] = max(self.meters.get(flow, self.origin), self.virtual_time - self.right)
+        meter, level = self.meters.get(flow, self.origin), self.virtual_time - self.right
+        self.meters[flow] = meter if meter > level else level
         if len(self.meters) > self.sweep_at:
             self.sweep()
 
