@@ -50,7 +50,7 @@ def test_bad_input_is_one_line_and_status_2(arguments: list[str], message: str) 
 def test_formats_names_every_format() -> None:
     result = fairq("trace", "formats")
     assert result.status == 0
-    for name in ("fairq", "azure", "mooncake", "sharegpt", "vtc-arena", "vtc-results", "vllm-timings"):
+    for name in ("fairq", "azure", "mooncake", "sharegpt", "vtc-arena", "vtc-results", "vllm-timings", "vllm-stamps"):
         assert name in result.out
 
 

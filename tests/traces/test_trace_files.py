@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from fairq.traces import Request, Trace, TraceError, default_rule, describe, wit
 
 DATA = Path(__file__).parents[2] / "data"
 HEADER = "arrival_s,client,input_tokens,output_tokens\n"
+VLLM = "request_id,input_toks,output_toks,arrival_s,queued_s,scheduled_s,first_token_s,last_token_s\n"
+BLOCKS = "arrival_s,input_tokens,output_tokens,blocks_4\n"
 JSON = '{"arrival_s": 0, "output_tokens": 1, "input_tokens": %s}'
 
 
@@ -43,6 +46,28 @@ def test_own_json_lines_hold_the_same(tmp_path: Path) -> None:
     assert list(trace) == [Request(arrival=1.5, client="a, b", input_tokens=40, output_tokens=2, blocks=(7, 8))]
 
 
+def test_vllms_own_time_stamps_are_read_as_its_relative_times_are(tmp_path: Path) -> None:
+    """The recorded file, given back a date and a clock as LLMServingSim's requests.jsonl has them."""
+    recorded = list(Trace(DATA / "vllm" / "RTX4090_Llama-3.1-8B.csv"))[:50]
+    lines = []
+    for number, one in enumerate(recorded):
+        assert one.measured is not None
+        told, queued = one.measured, 200_000 + one.measured.queued
+        waits = {"scheduled": told.scheduled, "first_token": told.ttft, "last_token": told.latency}
+        line = {"request_id": f"bench-{number}", "input_toks": one.input_tokens, "output_toks": one.output_tokens}
+        line |= {"arrival_time": 1_790_000_000 + one.arrival, "queued_ts": queued}
+        lines.append(json.dumps(line | {f"{name}_ts": queued + (wait or 0) for name, wait in waits.items()}))
+    trace = Trace(written(tmp_path, "\n".join(lines), "requests.jsonl"))
+    assert trace.format.name == "vllm-stamps"
+    for one, other in zip(trace, recorded, strict=True):
+        assert (one.input_tokens, one.output_tokens) == (other.input_tokens, other.output_tokens)
+        assert one.arrival == pytest.approx(other.arrival, abs=1e-6)
+        assert one.measured is not None
+        assert other.measured is not None
+        for name in ("queued", "ttft", "latency", "scheduled"):
+            assert getattr(one.measured, name) == pytest.approx(getattr(other.measured, name), abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -66,6 +91,10 @@ def test_own_json_lines_hold_the_same(tmp_path: Path) -> None:
         (JSON % "null", "mine.csv:1: input_tokens is missing"),
         (JSON % '1, "blocks_16": ["a"]', "mine.csv:1: blocks_16 = ['a']: must be a list of integers"),
         ("TIMESTAMP,ContextTokens,GeneratedTokens\nsoon,1,2\n", "mine.csv:2: TIMESTAMP = 'soon': must be a time"),
+        (VLLM + "a,1,2,0,0,0,3,2\n", "mine.csv:2: last_token_s = '2': is before the time that must come before it"),
+        (BLOCKS + "0,9,1,7 8\n1,9,1,8\n", "mine.csv:3: block 8 is the first here and after 7 elsewhere: an id must"),
+        (BLOCKS + "0,9,1,7 8\n1,9,1,9 8\n", "mine.csv:3: block 8 is after 9 here and after 7 elsewhere: an id must"),
+        (BLOCKS + "0,9,1,7 7\n", "mine.csv:2: block 7 is after 7 here and the first elsewhere: an id must"),
     ],
 )
 def test_a_bad_file_is_one_line_with_place_key_value_and_rule(tmp_path: Path, text: str, message: str) -> None:

@@ -89,17 +89,38 @@ def vtc_results(row: Row) -> Request:
 
 
 def vllm_timings(row: Row) -> Request:
-    queued = row.seconds("queued_s")
+    return _timed(row, row.seconds("arrival_s"), "s", 0.0)
+
+
+def vllm_stamps() -> Read:
+    """The same as vLLM stamps them: `arrival_time` is a date in seconds, the others are readings of one clock."""
+    start: tuple[float, float] | None = None
+
+    def read(row: Row) -> Request:
+        nonlocal start
+        arrival = row.seconds("arrival_time")
+        if start is None:
+            start = arrival, row.seconds("queued_ts")
+        if arrival < start[0]:
+            raise row.wrong("arrival_time", "is before the first line's")
+        return _timed(row, arrival - start[0], "ts", start[1])
+
+    return read
+
+
+def _timed(row: Row, arrival: float, suffix: str, start: float) -> Request:
+    times: list[float] = []
+    for name in ("queued", "scheduled", "first_token", "last_token"):
+        key = f"{name}_{suffix}"
+        times.append(row.seconds(key))
+        if times[-1] < max(times):
+            raise row.wrong(key, "is before the time that must come before it")
+    queued, scheduled, first, last = times
     return Request(
-        arrival=row.seconds("arrival_s"),
+        arrival=arrival,
         input_tokens=row.count("input_toks"),
         output_tokens=row.count("output_toks"),
-        measured=Measured(
-            queued,
-            row.seconds("first_token_s") - queued,
-            row.seconds("last_token_s") - queued,
-            row.seconds("scheduled_s") - queued,
-        ),
+        measured=Measured(queued - start, first - queued, last - queued, scheduled - queued),
     )
 
 
@@ -197,6 +218,12 @@ FORMATS = (
         "requests with the times vLLM took for them, CSV (from casys-kaist/LLMServingSim)",
         keys("request_id input_toks output_toks arrival_s queued_s scheduled_s first_token_s last_token_s"),
         plain(vllm_timings),
+    ),
+    Format(
+        "vllm-stamps",
+        "the same as JSON Lines or CSV with vLLM's own time stamps (from casys-kaist/LLMServingSim)",
+        keys("request_id input_toks output_toks arrival_time queued_ts scheduled_ts first_token_ts last_token_ts"),
+        vllm_stamps,
     ),
 )
 

@@ -52,6 +52,7 @@ class Trace:
 
     def __iter__(self) -> Iterator[Request]:
         read, last = self.format.reader(), 0.0
+        before: dict[int, int | None] = {}  # of each block, the one that it follows
         with self._lines() as lines:
             for number, values in _parse(lines, self.name)[1]:
                 row = Row(values, f"{self.name}:{number}")
@@ -60,6 +61,7 @@ class Trace:
                     gap = last - request.arrival
                     raise TraceError(row.place, f"arrives {gap:g} s before the line above it")
                 last = request.arrival
+                _check_blocks(request.blocks, before, row.place)
                 yield request
 
     @contextmanager
@@ -73,6 +75,18 @@ class Trace:
             raise TraceError(self.name, f"is not UTF-8 text: {error.reason}") from None
         except OSError as error:
             raise TraceError(str(self.path), f"cannot be read: {error.strerror or error}") from None
+
+
+def _check_blocks(blocks: tuple[int, ...], before: dict[int, int | None], place: str) -> None:
+    """A prefix cache is a tree only if an id stands for all of a prompt up to its block."""
+    last: int | None = None
+    for block in blocks:
+        if (known := before.setdefault(block, last)) != last:
+            first = "the first" if known is None else f"after {known}"
+            here = "the first here" if last is None else f"after {last} here"
+            rule = f"block {block} is {here} and {first} elsewhere: an id must stand for all of a prompt up to its end"
+            raise TraceError(place, rule)
+        last = block
 
 
 OPEN: dict[str, Callable[..., AbstractContextManager[TextIO]]] = {".gz": gzip.open, ".xz": lzma.open}
