@@ -228,6 +228,14 @@ def test_under_cfs_min_vruntime_never_goes_back_and_the_ready_stay_together(nice
         assert max(vruntime) - min(vruntime) <= slice_worth
 
 
+def test_of_equal_vruntimes_cfs_takes_the_one_that_has_been_in_the_tree_for_longer() -> None:
+    """kernel/sched/fair.c puts an equal key to the right of those that are there, whatever the clients are called."""
+    for early, late in ("AB", "BA"):
+        # When `early` has had its slice of 3 its vruntime is `late`'s entrance fee, and `late` is in the tree already.
+        line = first(12, "cfs", [job(early, 0, LONG), job(late, 0, LONG)])
+        assert line == (early * 3 + late * 3) * 2
+
+
 def test_under_cfs_a_sleeper_gains_at_most_half_a_latency() -> None:
     tasks = [job("A", 0, LONG), job("B", 0, LONG), {"id": "S", "bursts": [1, 500, LONG]}]
     for latency in (6, 20, 60):

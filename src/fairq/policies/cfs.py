@@ -1,7 +1,7 @@
 """The completely fair scheduler (Linux 2.6.23 to 6.5, kernel/sched/fair.c): least virtual runtime first.
 
     vruntime_i  += used / w_i                                  w of nice 0 is 1, as in NICE_0_LOAD / weight
-    select      argmin over waiting clients of (vruntime_i, id)
+    select      argmin over waiting clients of vruntime_i; of equals whoever has been in the tree for longest
     slice       period * w_i / (sum of w here), at least one tick
     period      latency for up to latency / granularity clients, granularity for each of them beyond
     min_vruntime = max(min_vruntime, min over the clients here of vruntime)               never goes back
@@ -30,7 +30,7 @@ class CFS(ClientPolicy):
     name = "cfs"
     unit = Unit.NORMALIZED
     needs = frozenset({Need.PREEMPTION})
-    memory = ("vruntime", "min_vruntime", "came")
+    memory = ("vruntime", "min_vruntime", "turn", "turns", "came")
     params = (
         Param(name="latency", default=6, low=1, text="param.cfs.latency"),
         Param(name="granularity", default=Fraction(3, 4), low=0, text="param.cfs.granularity"),
@@ -48,19 +48,26 @@ class CFS(ClientPolicy):
         super().__init__(**given)
         self.vruntime: dict[str, Number] = {}  # of all clients, here or not
         self.min_vruntime: Number = 0
+        self.turn: dict[str, int] = {}  # when it was put into the tree last: an equal key goes to the right
+        self.turns = 0
         self.came: set[str] = set()  # since the last choice
 
     # The rule
-    def rank(self, flow: str) -> Number:
-        return self.vruntime[flow]
+    def rank(self, flow: str) -> tuple[Number, int]:
+        return self.vruntime[flow], self.turn[flow]
 
     def charged(self, flow: str, amount: int) -> None:
         self.vruntime[flow] += self.normalized(flow, amount)
+        self.queue(flow)
         self.advance()
+
+    def queue(self, flow: str) -> None:
+        self.turns += 1
+        self.turn[flow] = self.turns
 
     def advance(self) -> None:
         first = self.ranking.first()
-        present = [self.vruntime[flow] for flow in self.running] + ([first[0]] if first else [])
+        present = [self.vruntime[flow] for flow in self.running] + ([first[0][0]] if first else [])
         if present:
             self.min_vruntime = max(self.min_vruntime, min(present))
 
@@ -77,6 +84,10 @@ class CFS(ClientPolicy):
         return any(self.vruntime[flow] < ahead for flow in self.came if flow in self.ranking)
 
     # Who comes
+    def joined(self, flow: str, now: Time) -> None:
+        super().joined(flow, now)
+        self.queue(flow)
+
     def entered(self, flow: str, cause: Cause) -> None:
         self.came.add(flow)
         floor: Number = self.min_vruntime
@@ -97,10 +108,11 @@ class CFS(ClientPolicy):
     def forget(self, flow: str) -> None:
         super().forget(flow)
         self.vruntime.pop(flow, None)
+        self.turn.pop(flow, None)
 
     # What shells read
-    def why(self, flow: str, rank: Number) -> Why:
-        return Why("least-vruntime", {"vruntime": to_json(rank), "min_vruntime": to_json(self.min_vruntime)})
+    def why(self, flow: str, rank: tuple[Number, int]) -> Why:
+        return Why("least-vruntime", {"vruntime": to_json(rank[0]), "min_vruntime": to_json(self.min_vruntime)})
 
     def show(self) -> Mapping[str, Any]:
         vruntime = {flow: to_json(self.vruntime[flow]) for flow in sorted(self.here)}
