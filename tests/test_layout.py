@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "load": CORE | RULES | {"gateway"},  # its HTTP client
     "engines": CORE | RULES | BUILT | {"gateway"},
     "gateway": CORE | RULES | {"ledger"},
-    "lab": CORE | RULES | {"sim"},
+    "lab": CORE | RULES | {"sim", "ledger"},
     "console": CORE | RULES | BUILT | {"gateway", "lab"},
     "testing": CORE | RULES | BUILT,
     "cli": CORE | RULES | BUILT | {"workloads", "engines", "gateway", "console", "testing", "plot"},

@@ -60,7 +60,7 @@ class Console:
 
     def __init__(self, live: Live, link: Link, access: Access) -> None:
         self.live, self.link, self.access = live, link, access
-        self.lab = Lab(live=True)
+        self.lab = Lab(live=True, ledger=lambda: link.ledger)
         self.closing = asyncio.Event()
         self._readers = 0
         self._summed, self._summary_until = b"", 0.0

@@ -6,6 +6,7 @@ from typing import Any
 from fairq.console import views
 from fairq.lab import openapi as lab
 from fairq.lab.describing import assemble, content, text, told
+from fairq.lab.routes import RECORDED
 
 NUMBER = {"type": "number"}
 PROBLEMS = {
@@ -89,6 +90,15 @@ def _paths() -> dict[str, Any]:
                 _query("tenant", "only of this tenant", {"type": "string"}),
                 _query("summary", "seconds between summaries, 0 for none", NUMBER | _within(0, 3600)),
                 _query("back", "begin with what is kept of so many seconds", NUMBER | _within(0, 3600)),
+            )
+        },
+        RECORDED: {
+            "get": _get(
+                "What a pool did in the last seconds, step by step, from its ledger.",
+                told("The recording", "Answer"),
+                (*READ, 404, 500, 503),
+                _query("pool", "which", {"type": "string"}) | {"required": True},
+                _query("seconds", "30 unless told", {"type": "number", "exclusiveMinimum": 0, "maximum": 3600}),
             )
         },
         "/api/openapi.json": {"get": _get("This document.", lab.DOCUMENT, READ)},

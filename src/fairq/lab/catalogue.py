@@ -5,21 +5,21 @@ import re
 import sys
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from fairq.core.param import Param
-from fairq.core.policy import Need, Policy
+from fairq.core.policy import Policy
 from fairq.lab.views import ParamView, Policies, PolicyView, Scenarios, ScenarioView
 from fairq.policies import POLICIES
+from fairq.sim.catalogue import provided
 from fairq.sim.engine.scenario import SECOND, EngineScenario
 from fairq.sim.scenario import Scenario, load
 
 RULE = re.compile(r"^    ([a-z]+)  +\S")
-PLAYED = ("cpu", "router", "link", "cluster", "engine")
+PLAYED = ("cpu", "router", "link", "cluster", "engine", "fleet")
 """Layers whose runs are told in steps."""
 IN_SECONDS = frozenset({"at", "every", "cancel"})
 APART = frozenset({"title", "look_for", "source", "policies", "max_steps"})
@@ -93,7 +93,7 @@ def _policy(policy: type[Policy]) -> PolicyView:
         name=policy.name,
         unit=policy.unit.value,
         needs=sorted(policy.needs),
-        layers=[layer for layer, provides in layers().items() if policy.needs <= provides],
+        layers=_layers(policy),
         params=[_param(param) for param in policy.params],
         file=Path(file).name,
         source=source,
@@ -102,9 +102,10 @@ def _policy(policy: type[Policy]) -> PolicyView:
     )
 
 
-def layers() -> dict[str, frozenset[Need]]:
-    """layer -> what it provides to policies"""
-    return {layer: import_module(f"fairq.sim.{layer}.run").PROVIDES for layer in PLAYED}
+def _layers(policy: type[Policy]) -> list[str]:
+    """Those that can give it what it needs. In a fleet each engine has a policy."""
+    given = provided()
+    return [layer for layer in PLAYED if policy.needs <= given["engine" if layer == "fleet" else layer]]
 
 
 def _param(param: Param) -> ParamView:

@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable
 from functools import cache
+from math import nan
+from pathlib import Path
 
 import msgspec
 from starlette.requests import Request
@@ -12,20 +14,23 @@ from starlette.routing import BaseRoute, Route
 from fairq.lab import catalogue
 from fairq.lab.bundle import STATIC, NotBuilt, page
 from fairq.lab.crew import Crew
+from fairq.lab.files import LONGEST_WINDOW
 from fairq.lab.openapi import document
-from fairq.lab.worker import failure
+from fairq.lab.worker import RECENT, Window, failure
+from fairq.ledger.segment import folder_of
 
 RUN = "/api/lab/run"
-MAX_ORDER = 1 << 20  # bytes
+RECORDED = "/api/lab/recent"
+MAX_ORDER = 32 << 20  # bytes, of files and what base64 adds to them
 COMPRESSED = 1 << 12  # answers from this size on
 FOREVER = {"cache-control": "public, max-age=31536000, immutable"}
 
 
 class Lab:
-    """`live`: is there a dashboard at / too?"""
+    """`live`: is there a dashboard at / too? `ledger`: the directory of the gateway's, None while it is not known"""
 
-    def __init__(self, live: bool = False) -> None:
-        self.live = live
+    def __init__(self, live: bool = False, ledger: Callable[[], Path | None] = lambda: None) -> None:
+        self.live, self.ledger = live, ledger
         self.crew = Crew()
         self._warming: asyncio.Task[None] | None = None
 
@@ -38,6 +43,7 @@ class Lab:
             Route("/api/lab/scenarios", told(lambda: catalogue.scenarios())),
             Route("/api/lab/openapi.json", told(document)),
             Route(RUN, self.run, methods=["POST"]),
+            *([Route(RECORDED, self.recent)] if self.live else []),
         ]
 
     async def page(self, request: Request) -> Response:
@@ -70,13 +76,35 @@ class Lab:
         async for chunk in request.stream():
             body += chunk
             if len(body) > MAX_ORDER:
-                return reply(*failure(413, "too_large", f"a body may have {MAX_ORDER} bytes"))
+                return reply(
+                    *failure(413, "too_large", f"files: at most {MAX_ORDER * 3 >> 22} MB can be opened at once")
+                )
         try:
             order = bytes(msgspec.json.format(bytes(body), indent=-1))  # on one line
         except msgspec.DecodeError as error:
             return reply(*failure(400, "wrong_body", f"the body is not valid JSON: {error}"))
         status, answer = await self.crew.answer(order)
         return reply(status, answer, request)
+
+    async def recent(self, request: Request) -> Response:
+        """The last seconds of one of the gateway's pools, as a recording that was opened."""
+        given = request.query_params
+        try:
+            seconds = float(given.get("seconds", "30"))
+        except ValueError:
+            seconds = nan
+        if not 0 < seconds <= LONGEST_WINDOW:
+            return reply(*failure(400, "wrong_query", f"seconds must be from 0 to {LONGEST_WINDOW:g}"))
+        ledger = self.ledger()
+        if ledger is None:
+            return reply(
+                *failure(503, "no_ledger", "the ledger's directory is not known until the gateway has connected")
+            )
+        folder = ledger / folder_of(given.get("pool", ""))
+        if not given.get("pool") or not folder.is_dir():
+            return reply(*failure(404, "unknown_pool", f"no pool {given.get('pool', '')[:256]!r} has a ledger"))
+        window = msgspec.json.encode(Window(str(folder), seconds))
+        return reply(*await self.crew.answer(RECENT + window), request)
 
 
 def told(value: Callable[[], object]) -> Callable[[Request], Response]:

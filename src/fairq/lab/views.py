@@ -7,18 +7,30 @@ from msgspec import Meta, Struct
 from fairq.sim.trace import Step
 
 MOST_POLICIES = 8
+MOST_FILES = 64
 LONGEST_YAML = 200_000  # characters
 
 Spec = Annotated[str, Meta(min_length=1, max_length=300)]
 
 
+class File(Struct, forbid_unknown_fields=True):
+    """A file that the reader opens. data: in base64"""
+
+    name: Annotated[str, Meta(min_length=1, max_length=200)]
+    data: bytes
+
+
 class Order(Struct, kw_only=True, forbid_unknown_fields=True):
-    """What to run: `scenario` as keys and values, or `yaml` as text. `policies` replaces the scenario's own."""
+    """What to run: `scenario` as keys and values, or `yaml` as text. `policies` replaces the scenario's own.
+
+    `files`: a scenario, a trace (`scenario` then says what else there is to it), or segments of a gateway's ledger.
+    """
 
     layer: str | None = None
     scenario: dict[str, Any] | None = None
     yaml: Annotated[str, Meta(max_length=LONGEST_YAML)] | None = None
     policies: Annotated[list[Spec], Meta(max_length=MOST_POLICIES)] | None = None
+    files: Annotated[list[File], Meta(max_length=MOST_FILES)] = []
 
 
 class RunView(Struct, kw_only=True):
@@ -47,7 +59,12 @@ class Flood(Struct):
 
 
 class Answer(Struct, kw_only=True):
-    """All runs, on identical arrivals. `yaml`: the scenario as a file."""
+    """All runs, on identical arrivals. Layer `ledger`: one run for each pool that was recorded.
+
+    yaml   the scenario as a file
+    file   the trace that its requests are from
+    again  of a ledger: its requests as a router scenario, for other policies
+    """
 
     layer: str
     title: str
@@ -56,6 +73,8 @@ class Answer(Struct, kw_only=True):
     scenario: dict[str, Any]
     yaml: str
     runs: list[RunView]
+    file: str = ""
+    again: dict[str, Any] | None = None
 
 
 class ParamView(Struct, kw_only=True):
@@ -104,10 +123,14 @@ class Scenarios(Struct):
 
 
 class LabProblem(Struct):
-    """`code` is stable; `message` is for people, one line for each broken rule."""
+    """`code` is stable; `message` is for people, one line for each broken rule.
+
+    places  where in the scenario each line's value is, as keys and indices; empty where it is nowhere
+    """
 
     code: str
     message: str
+    places: list[list[str | int]] = []
 
 
 class LabFailure(Struct):
