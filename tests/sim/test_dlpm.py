@@ -113,13 +113,13 @@ def test_service_of_clients_that_wait_is_within_2_u_and_quantum(quantum: int, se
 def test_a_run_watches_the_bound_and_knows_its_assumptions() -> None:
     requests = [{"client": name, "prompt": 8, "output": 12, "count": 20} for name in "AB"]
     keys = {"pool_tokens": 100, "reserve": "limit"}
-    bound, behind = engine(requests, "dlpm:quantum=50", **keys).bounds
+    bound, behind, *_ = engine(requests, "dlpm:quantum=50", **keys).bounds
     assert behind.holds
     assert behind.limit == bound.limit == 2 * (8 + 2 * 100 + 50)
     assert bound.holds
     assert bound.worst is not None
     assert 0 < bound.worst <= bound.limit
-    unknown, _ = engine(requests, "dlpm:quantum=50", **keys | {"reserve": "prompt", "pool_tokens": 50}).bounds
+    unknown, *_ = engine(requests, "dlpm:quantum=50", **keys | {"reserve": "prompt", "pool_tokens": 50}).bounds
     assert (unknown.holds, unknown.unless) == (None, "requests were preempted")
 
 

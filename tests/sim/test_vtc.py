@@ -15,12 +15,12 @@ from fairq.core.policy import Policy
 from fairq.policies import make
 from fairq.policies.lcf import LCF
 from fairq.policies.vtc import VTC
-from fairq.sim.engine.bounds import Watch
 from fairq.sim.engine.call import Call
 from fairq.sim.engine.cost import Cost, Limits
 from fairq.sim.engine.jumping import Jumping
 from fairq.sim.engine.run import bind
 from fairq.sim.engine.stepping import Stepping
+from fairq.sim.engine.watch import Watch
 
 QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -110,10 +110,10 @@ def test_a_run_watches_what_the_witness_sees(requests: list[tuple[str, int, int,
     policy = VTC()
     one = Jumping(policy, ORCA, Cost(1, 0, 0, 0))
     bind(policy, one, dict.fromkeys("ABC", Fraction(1)), 0)
-    one.watch = watch = Watch(one, policy, 3)
+    one.observer = watch = Watch(one, policy, "ABC")
     one.add(as_calls(requests))
     one.run()
-    assert (watch.gap, watch.behind) == (seen.gap, seen.behind)
+    assert (watch.pairs.gap, watch.pairs.behind) == (seen.gap, seen.behind)
 
 
 @QUICK

@@ -11,6 +11,7 @@ from fairq.core.policy import Need, Policy, Stop
 from fairq.sim.engine.call import Call
 from fairq.sim.engine.cost import Cost, Limits
 from fairq.sim.engine.kv import longest
+from fairq.sim.engine.observer import Observer
 from fairq.sim.engine.prefix import PrefixCache
 
 
@@ -45,6 +46,7 @@ class Batch:
         self.since = 0  # decodes since the last iteration of whole prompts
         self.blocked = False  # the first in turn does not fit, or the policy waits
         self.watch: Callable[[], None] | None = None  # called at every event, before and after admissions
+        self.observer: Observer | None = None
         self.queued = 0  # calls that the policy holds
         self.longest = longest(limits)
         self.by_token = Need.TOKENS in policy.needs
@@ -91,18 +93,36 @@ class Batch:
         else:
             self.calls[job.seq] = call
             self.queued += 1
-            self.policy.arrive(job, self.now)
+            if self.observer is None:
+                self.policy.arrive(job, self.now)
+            else:
+                self.observer.arrives(call)
+                self.policy.arrive(job, self.now)
+                self.observer.arrived(call)
 
     def _cancel(self, call: Call) -> None:
         if call.admitted is None:
             self.queued -= 1
             self.policy.cancel(call.job, self.now)
+            if self.observer is not None:
+                self.observer.abandoned(call)
         elif call in self.preempted:
             self.preempted.remove(call)
         else:
             self.leave(call)
-            self.policy.stop(call.job, self.now, Stop.FINISHED)
+            self._stopped(call, Stop.FINISHED)
         self._end(call, "cancel")
+
+    def _started(self, call: Call, given: int = 0) -> None:
+        """It gets a token with every tick from now on."""
+        self.policy.started(call.job, self.now, given)
+        if self.observer is not None:
+            self.observer.started(call, given)
+
+    def _stopped(self, call: Call, reason: Stop) -> None:
+        self.policy.stop(call.job, self.now, reason)
+        if self.observer is not None:
+            self.observer.stopped(call)
 
     def _end(self, call: Call, reason: str) -> None:
         call.finish, call.reason = self.now, reason
@@ -135,6 +155,8 @@ class Batch:
             call.admitted = self.now
             self._enter(call)
             call.cached = call.prefilled
+            if self.observer is not None:
+                self.observer.admitted(call)
             policy.charge(job, call.prompt - call.cached if self.by_token else policy.layer.cost(job), self.now)
 
     def _chunk(self, call: Call) -> None:
@@ -147,8 +169,8 @@ class Batch:
             self.budget -= size
 
     def _preempt(self, call: Call) -> None:
-        self.policy.stop(call.job, self.now, Stop.PREEMPTED)
         self.leave(call)
+        self._stopped(call, Stop.PREEMPTED)
         self.preempted.appendleft(call)
         self.preemptions += 1
         call.preemptions += 1
@@ -214,6 +236,12 @@ class Batch:
             return False
         self.cache.evict(-(-over // self.pages))
         return True
+
+    def _look(self) -> None:
+        if self.watch is not None:
+            self.watch()
+        if self.observer is not None:
+            self.observer.look()
 
     # What an engine says
     def _enter(self, call: Call) -> None:

@@ -9,9 +9,11 @@ context that all of them attended to follow from everybody's times, so each requ
 and least squares of the relative errors, with no coefficient below 0, solves them. Requests are left out that
 
 * end after the last one of the file was scheduled: others, which are not in the file, may have run beside them;
-* got clearly fewer tokens per second than the median of those that ran with them: they were preempted.
+* got clearly fewer tokens per second than the median of those that ran with them: they were preempted. Not where the
+  limits say that nobody is: then they only waited for more prompts.
 
-What the engine does besides (a preempted prompt that is found in the cache) is in no equation. So, where the engine's
+An engine that computes prompts in iterations of their own (`prefill` = first) stops everybody for these; each is one
+iteration more. Requests that got their first token together shared one. What the engine does besides (a preempted prompt that is found in the cache) is in no equation. So, where the engine's
 limits are known, one factor of all four is found by simulating the same requests, until their mean response is that
 measured.
 """
@@ -20,6 +22,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from math import inf
 from statistics import fmean, median
 
 from msgspec import Struct
@@ -99,10 +102,10 @@ def fit(known: Sequence[Timing], limits: Limits | None = None) -> Fit:
     """`known` is the beginning of a recording, or all of it. Raises FairqError when too few requests can be used."""
     until = max((one.scheduled for one in known), default=0.0)
     alone = [one for one in known if one.last <= until]
-    equations = _equations(known, alone)
+    equations = _equations(known, alone, limits)
     whole = len(equations) >= FEWEST
     if not whole:  # better what others may have disturbed than nothing
-        alone, equations = list(known), _equations(known, known)
+        alone, equations = list(known), _equations(known, known, limits)
     if len(equations) < FEWEST:
         raise FairqError(f"{len(equations)} requests can be used, {FEWEST} are needed")
     rows = [[value / took for value in sums] for sums, took in equations]
@@ -138,18 +141,34 @@ def compare(known: Sequence[Timing], cost: Cost, limits: Limits) -> Agreement:
 
 
 def _equations(
-    known: Sequence[Timing], usable: Sequence[Timing]
+    known: Sequence[Timing], usable: Sequence[Timing], limits: Limits | None
 ) -> list[tuple[tuple[float, float, float, float], float]]:
     """(sums, time) of each of the usable that was not preempted."""
     running = sorted((one for one in known if one.output > 1 and one.last > one.first), key=lambda one: one.first)
     firsts = [one.first for one in running]
     timed = [one for one in usable if one.output > 1 and one.last > one.first]
+    waves = _waves(known, running, limits) if limits and limits.prefill == "first" and running else []
+    slow = SLOW if limits is None or limits.reserve == "prompt" else 0.0
     found = []
     for one in timed[:: max(1, -(-len(timed) // MOST))]:
         beside = [other for other in running[: bisect_right(firsts, one.last)] if other.last >= one.first]
-        if one.rate >= SLOW * _usual_rate(one, beside):
-            found.append((_sums(one, beside, known), one.last - one.first))
+        if one.rate >= slow * _usual_rate(one, beside):
+            iterations, *sums = _sums(one, beside, known)
+            iterations += max(bisect_right(waves, one.last) - bisect_right(waves, one.first), 0)
+            found.append(((iterations, *sums), one.last - one.first))
     return found
+
+
+def _waves(known: Sequence[Timing], running: Sequence[Timing], limits: Limits) -> list[float]:
+    """When each iteration of prompts had begun to give first tokens: they are at least `admit_every` decodes apart."""
+    apart = max(limits.admit_every, 1) / 2 / median(one.rate for one in running)
+    waves: list[float] = []
+    last = -inf
+    for first in sorted(one.first for one in known):
+        if first - last > apart:
+            waves.append(first)
+        last = first
+    return waves
 
 
 def _usual_rate(one: Timing, beside: Sequence[Timing], points: int = 20) -> float:

@@ -37,17 +37,17 @@ class Jumping(Batch):
         self.overtakes = type(policy).next_overtaking is not Policy.next_overtaking
 
     def run(self, until: int | None = None) -> None:
-        policy = self.policy
+        policy, watched = self.policy, self.watch is not None or self.observer is not None
         while not self.paused and (until is None or self.now < until):
             if (self.coming and self.coming[0].arrival <= self.now) or self.leaving:
                 self.let_in()
             if self.timed and (due := policy.next_change(self.now, self)) is not None and due <= self.now:
                 policy.timer(self.now)
-            if self.watch:
-                self.watch()
+            if watched:
+                self._look()
             special = self._plan()
-            if self.watch:
-                self.watch()
+            if watched:
+                self._look()
             if special:
                 self._iterate()
             elif self.batch:
@@ -104,7 +104,7 @@ class Jumping(Batch):
         if call.prefilled == call.target:  # it was swapped out, and goes on as it was
             self.budget -= 1
             self._decode(call)
-            self.policy.started(call.job, self.now)
+            self._started(call)
             if self.grows and (call.prompt + call.produced - 1) % self.size == 0:
                 self.ahead.add(call)
         else:
@@ -157,7 +157,7 @@ class Jumping(Batch):
             _, order, call = heappop(ends)
             if call.order == order:
                 self.leave(call)
-                self.policy.stop(call.job, self.now, Stop.FINISHED)
+                self._stopped(call, Stop.FINISHED)
                 self._end(call, call.ended())
 
     # The iterations
@@ -188,7 +188,7 @@ class Jumping(Batch):
                     call.produced += 1
                     if call.first is None:
                         call.first = self.now
-                    self.policy.started(call.job, self.now, 1)
+                    self._started(call, 1)
                 if call.produced == call.output:
                     over.append(call)
                 else:
@@ -200,7 +200,7 @@ class Jumping(Batch):
         for call in over:
             del self.members[call.order]
             self._give_back(call, call.blocks)
-            self.policy.stop(call.job, self.now, Stop.FINISHED)
+            self._stopped(call, Stop.FINISHED)
             self._end(call, call.ended())
 
     def _jump(self, until: int | None) -> None:

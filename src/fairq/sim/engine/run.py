@@ -18,7 +18,7 @@ from fairq.policies import make
 from fairq.sim.collector import collector_paused
 from fairq.sim.draw import draws
 from fairq.sim.engine.batch import Batch
-from fairq.sim.engine.bounds import Bound, watch
+from fairq.sim.engine.bounds import Bound, bounds, watch
 from fairq.sim.engine.call import Call
 from fairq.sim.engine.closed import Closed, ClosedJumping, ClosedStepping, without
 from fairq.sim.engine.jumping import Jumping
@@ -82,7 +82,7 @@ class EngineRun(Run):
             engines = CLOSED if followers else ENGINES
             self.engine = engines[scenario.engine](made, scenario.limits_for_prefixes(), scenario.cost_model())
             bind(made, self.engine, self._weights, scenario.seed)
-            watching = watch(self.engine, len(flows))
+            watching = watch(self.engine, self.calls, flows)
             self.occupancy = Occupancy(self.engine) if scenario.occupancy else None
             if self.occupancy is not None:
                 self.engine.watch = both(self.engine.watch, self.occupancy)
@@ -92,8 +92,8 @@ class EngineRun(Run):
             self.engine.run()
         self.bounds: list[Bound] = []
         if watching is not None and self.calls:
-            parts, least = parts_of(self._weights), min(self._weights.values())
-            self.bounds = watching.bounds(parts, least, max(call.prompt for call in self.calls))
+            longest = max(call.prompt for call in self.calls)
+            self.bounds = bounds(watching, parts_of(self._weights), self._weights, longest)
         self.counters: dict[str, Any] = dict(made.show().get("counters", {}))
 
     def weights(self) -> dict[str, Fraction]:

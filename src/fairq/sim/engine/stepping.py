@@ -17,15 +17,16 @@ from fairq.sim.engine.kv import growing, peak, victim
 
 class Stepping(Batch):
     def run(self, until: int | None = None) -> None:
+        watched = self.watch is not None or self.observer is not None
         while until is None or self.now < until:
             self.let_in()
             if self.timed and (due := self.policy.next_change(self.now, self)) is not None and due <= self.now:
                 self.policy.timer(self.now)
-            if self.watch:
-                self.watch()
+            if watched:
+                self._look()
             decoding = self._plan()
-            if self.watch:
-                self.watch()
+            if watched:
+                self._look()
             if decoding or self.chunks:
                 self._carry_out(decoding)
                 continue
@@ -84,7 +85,7 @@ class Stepping(Batch):
         self.members[call.order] = call
         if call.prefilled == call.target:  # it was swapped out, and goes on as it was
             self.budget -= 1
-            self.policy.started(call.job, self.now)
+            self._started(call)
         else:
             self._chunk(call)
 
@@ -121,12 +122,12 @@ class Stepping(Batch):
                     call.produced += 1
                     if call.first is None:
                         call.first = self.now
-                    self.policy.started(call.job, self.now, 1)
+                    self._started(call, 1)
                 if call.produced == call.output:
                     ended.append(call)
         for call in ended:
             self.leave(call)
-            self.policy.stop(call.job, self.now, Stop.FINISHED)
+            self._stopped(call, Stop.FINISHED)
             self._end(call, call.ended())
 
     def leave(self, call: Call) -> None:
