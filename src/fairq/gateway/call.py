@@ -257,16 +257,8 @@ class Call(Answering):
         relay = self._relay
         if isinstance(relay, Relay):
             relay.settle()
-        self.pool.dispatcher.emit(
-            ev.Finished,
-            id=self.request.id,
-            outcome=outcome,
-            usage=self._usage(),
-            status=self._status,
-            first_byte=relay.first if relay is not None else 0,
-            last_byte=relay.last if relay is not None else 0,
-            finish=relay.finish_reason if relay is not None else "",
-        )
+        first, last, reason = (0, 0, "") if relay is None else (relay.first, relay.last, relay.finish_reason)
+        self.pool.dispatcher.finish(self.request.id, outcome, self._usage(), self._status, first, last, reason)
 
     def _usage(self) -> Usage:
         dispatched = self._dispatched

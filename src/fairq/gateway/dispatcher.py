@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from fairq.core import events as ev
 from fairq.core.commands import Abort, Dispatch, Ended, Reject
+from fairq.core.cost import Usage
 from fairq.core.job import Request
 from fairq.core.lifecycle import Outcome, State
 from fairq.core.lines import encode_lines
@@ -61,8 +62,35 @@ class Dispatcher:
 
     def submit(self, call: Call) -> None:
         """A request that passed every limit. It may be dispatched before this returns."""
-        self.calls[call.request.id] = call
-        self.emit(ev.Admitted, request=call.request)
+        request = call.request
+        self.calls[request.id] = call
+        if self._handling:
+            self._inbox.append((ev.Admitted, {"request": request}))
+        else:
+            self._happen(ev.Admitted(seq=self.scheduler.seq + 1, time=self._now(), request=request))
+
+    def finish(
+        self, id_: str, outcome: Outcome, usage: Usage, status: int, first_byte: int, last_byte: int, reason: str
+    ) -> None:
+        """A dispatched request is over. As `emit(ev.Finished, ...)`, which every request would come to."""
+        if self._handling:
+            times = {"first_byte": first_byte, "last_byte": last_byte}
+            told = {"id": id_, "outcome": outcome, "usage": usage, "status": status, "finish": reason, **times}
+            self._inbox.append((ev.Finished, told))
+            return
+        self._happen(
+            ev.Finished(
+                seq=self.scheduler.seq + 1,
+                time=self._now(),
+                id=id_,
+                outcome=outcome,
+                usage=usage,
+                status=status,
+                first_byte=first_byte,
+                last_byte=last_byte,
+                finish=reason,
+            )
+        )
 
     def evict(self, id_: str) -> None:
         """It gives its place in the queue to another request, and nobody else can take that place from now on."""
@@ -89,24 +117,34 @@ class Dispatcher:
         """Something happened. O(log tenants), and whatever the commands cost."""
         if self._handling:
             self._inbox.append((kind, fields))
-            return
+        else:
+            self._happen(self._made(kind, fields))
+
+    def _made(self, kind: type[ev.Event], fields: dict[str, Any]) -> ev.AnyEvent:
+        event: Any = kind(seq=self.scheduler.seq + 1, time=self._now(), **fields)
+        return event  # type: ignore[no-any-return]  # the classes of AnyEvent are all there are
+
+    def _now(self) -> int:
+        now, last = self._clock(), self.scheduler.now
+        return now if now > last else last
+
+    def _happen(self, event: ev.AnyEvent) -> None:
         self._handling = True
         try:
-            self._handle(kind, fields)
+            self._handle(event)
             while self._inbox:
-                self._handle(*self._inbox.popleft())
+                kind, fields = self._inbox.popleft()
+                if kind is ev.Evicted and not self._waits(fields["id"]):
+                    continue  # dispatched while this event waited its turn
+                self._handle(self._made(kind, fields))
         finally:
             self._handling = False
         scheduler = self.scheduler
-        if scheduler.patience or scheduler.timed:
+        if scheduler.timed or scheduler.patience:
             self._arm()
 
-    def _handle(self, kind: type[ev.Event], fields: dict[str, Any]) -> None:
+    def _handle(self, event: ev.AnyEvent) -> None:
         scheduler, admission = self.scheduler, self.admission
-        if kind is ev.Evicted and not self._waits(fields["id"]):
-            return  # dispatched while this event waited its turn
-        now, last = self._clock(), scheduler.now
-        event: Any = kind(seq=scheduler.seq + 1, time=now if now > last else last, **fields)
         commands = scheduler.handle(event)
         self._record(encode_lines([event, *commands]))
         # Who waits is counted before anything is done: an answer may make a connection's next request arrive, which
@@ -115,7 +153,7 @@ class Dispatcher:
             for command in commands:
                 if type(command) is not Abort:
                     admission.leave(command.id)
-        if kind is ev.Admitted and scheduler.tenants.waiting and self._waits(id_ := event.request.id):
+        if type(event) is ev.Admitted and scheduler.tenants.waiting and self._waits(id_ := event.request.id):
             admission.enter(event.request.flow, id_, self.calls[id_].size)
         for command in commands:
             if isinstance(command, Dispatch):

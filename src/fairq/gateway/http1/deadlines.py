@@ -45,7 +45,7 @@ class Deadlines:
     def arm(self, item: Timed, seconds: float) -> None:
         """Call `item.expire()` when `seconds` have passed from now, instead of any deadline it had."""
         item.due = due = self.now + self.tick + seconds
-        if due < item.looked_at:
+        if due <= item.looked_at - self.tick:  # else the bucket it is in is early enough
             self._move(item)
 
     def disarm(self, item: Timed) -> None:
