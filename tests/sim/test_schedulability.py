@@ -28,7 +28,11 @@ def implicit(*pairs: tuple[int, int]) -> list[Periodic]:
 
 
 def simulated(given_: list[Periodic], policy: str, **options: Any) -> dict[str, Any]:
-    rows = [{"id": t.id, "wcet": t.wcet, "period": t.period, "deadline": t.deadline} for t in given_]
+    rows = [
+        {"id": t.id, "wcet": t.wcet, "period": t.period, "deadline": t.deadline}
+        | {"locks": [{"resource": name, "at": start, "for": end - start} for name, start, end in t.sections]}
+        for t in given_
+    ]
     return simulate(policy, rows, **options)
 
 
@@ -186,6 +190,41 @@ def test_blocking_by_protocol() -> None:
     assert [one.response for one in analysis.response_times(LOCKED, "ceiling")] == [6, 9, 10]
 
 
+def test_the_bounds_with_blocking_look_at_every_task() -> None:
+    """C = 4, 3, 4; T = 10, 15, 20; B = 5, 3, 0: sums 0.9, 0.8, 0.8 against 1, 0.828, 0.780: the third is too much."""
+    plain = implicit((4, 10), (3, 15), (4, 20))
+    assert analysis.loads(plain, [5, 3, 0]) == [Fraction(9, 10), Fraction(4, 5), Fraction(4, 5)]
+    assert not analysis.within_liu_layland(plain, [5, 3, 0])
+    assert not analysis.within_hyperbolic(plain, [5, 3, 0])  # 1.4 * 1.2 * 1.2 = 2.016
+    lighter = implicit((4, 10), (3, 15), (3, 20))
+    assert analysis.within_liu_layland(lighter, [5, 3, 0])
+    assert not analysis.within_liu_layland(lighter, [7, 3, 0])  # the first alone: 1.1
+    assert not analysis.within_hyperbolic(lighter, [7, 3, 0])
+    edge = implicit((1, 3), (1, 6))  # (4/3)(1 + 1/6 + 2/6) = 2 exactly, and 1/3 + 1/6 + 2/6 = 0.833 > 0.828
+    assert analysis.within_hyperbolic(edge, [0, 2])
+    assert not analysis.within_liu_layland(edge, [0, 2])
+
+
+@given(sets(), st.lists(st.integers(1, 6), min_size=4, max_size=4))
+@settings(max_examples=40, deadline=None)
+def test_with_blocking_too_the_bounds_only_promise_what_holds(given_: list[Periodic], held: list[int]) -> None:
+    """All tasks lock one resource, each for some of its own ticks."""
+    locked = analysis.by_urgency(
+        [
+            Periodic(id=t.id, wcet=t.wcet, period=t.period, deadline=t.period, sections=(("r", 0, min(ticks, t.wcet)),))
+            for t, ticks in zip(given_, held, strict=False)
+        ]
+    )
+    responses = analysis.response_times(locked, "ceiling")
+    blocked = [one.blocking for one in responses]
+    if analysis.within_liu_layland(locked, blocked):
+        assert analysis.within_hyperbolic(locked, blocked)
+    if analysis.within_hyperbolic(locked, blocked):
+        assert all(one.response is not None for one in responses)
+        run = simulated(locked, "rm:protocol=ceiling")
+        assert not misses(run)
+
+
 def test_inheritance_is_passed_on_to_what_a_holder_waits_for() -> None:
     """H waits for r, L2 holds r and waits for s, L1 holds s: both sections are in H's way, though H never uses s."""
     chained = [
@@ -241,6 +280,22 @@ def test_the_command(tmp_path: Path) -> None:
     text = fairq("analyze", str(file)).out
     assert "34/35 = 0.9714" in text
     assert "fixed-priority: 1 misses until 35, the first at t = 7" in text
+
+
+def test_the_command_with_locks_applies_the_bounds_to_each_task(tmp_path: Path) -> None:
+    file = tmp_path / "set.yaml"
+    lock = "locks: [{resource: r, at: 0, for: "
+    file.write_text(
+        f"layer: cpu\ntasks:\n  - {{id: H, period: 10, wcet: 4, {lock}1}}]}}\n"
+        f"  - {{id: L, period: 40, wcet: 8, {lock}5}}]}}\n"
+    )
+    found = json.loads(fairq("analyze", str(file), "--protocol", "ceiling", "--json").out)
+    first, second = found["liu_layland"]["tasks"]
+    assert first == {"id": "H", "load": 0.9, "bound": 1.0}  # 4/10 + 5/10
+    assert (second["load"], round(second["bound"], 6)) == (0.6, 0.828427)
+    assert found["liu_layland"]["holds"] is True
+    assert found["hyperbolic"]["holds"] is True
+    assert "holds" in fairq("analyze", str(file), "--protocol", "ceiling").out
 
 
 def test_a_hyperperiod_too_long_to_simulate_is_still_analysed(tmp_path: Path) -> None:

@@ -55,6 +55,8 @@ def _analysis(scenario: CpuScenario, by: str, protocol: str) -> dict[str, Any]:
     product = analysis.hyperbolic(tasks)
     responses = analysis.response_times(tasks, protocol, by)
     applies = analysis.implicit(tasks) and by == "period"
+    blocked = [one.blocking for one in responses]
+    rows = zip(range(1, len(tasks) + 1), tasks, analysis.loads(tasks, blocked), strict=True)
     try:
         demand: Any = msgspec.to_builtins(analysis.demand_test(tasks))
         policies = {"fixed-priority": f"rm:by={by},protocol={protocol}", "edf": "edf"}
@@ -65,11 +67,12 @@ def _analysis(scenario: CpuScenario, by: str, protocol: str) -> dict[str, Any]:
         "utilisation": {"exact": str(total), "value": float(total), "feasible": total <= 1},
         "liu_layland": {
             "bound": analysis.liu_layland(len(tasks)),
-            "holds": analysis.within_liu_layland(tasks) if applies else None,
+            "tasks": [{"id": task.id, "load": float(load), "bound": analysis.liu_layland(i)} for i, task, load in rows],
+            "holds": analysis.within_liu_layland(tasks, blocked) if applies else None,
         },
         "hyperbolic": {
             "product": {"exact": str(product), "value": float(product)},
-            "holds": product <= 2 if applies else None,
+            "holds": analysis.within_hyperbolic(tasks, blocked) if applies else None,
         },
         "response_times": {
             "by": by,
@@ -114,7 +117,13 @@ def _print(found: dict[str, Any]) -> None:
     console = Console(highlight=False)
 
     def verdict(holds: bool | None) -> str:
-        return "does not apply (needs D = T, no locks)" if holds is None else "holds" if holds else "does not hold"
+        return (
+            "does not apply (needs D = T, priorities by period)"
+            if holds is None
+            else "holds"
+            if holds
+            else "does not hold"
+        )
 
     total = found["utilisation"]
     console.print(f"utilisation       {total['exact']} = {total['value']:.4f}")

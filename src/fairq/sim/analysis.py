@@ -3,7 +3,8 @@
 One processor, preemption, free switches, jobs released as early as T allows. Sporadic tasks count with their least gap,
 offsets as 0 (the worst case; with offsets a "no" may be pessimistic). Sources: Liu and Layland 1973 (bound, EDF);
 Bini, Buttazzo 2001 (hyperbolic bound); Joseph, Pandya 1986 and Lehoczky 1990 (response times); Baruah, Rosier, Howell
-1990 (processor demand); Sha, Rajkumar, Lehoczky 1990 (blocking).
+1990 (processor demand); Sha, Rajkumar, Lehoczky 1990, section 5 (blocking; theorem 16 for the utilisation bound);
+Buttazzo, Hard Real-Time Computing Systems, section 7.9 (blocking in the hyperbolic bound).
 """
 
 from collections.abc import Sequence
@@ -84,8 +85,8 @@ def utilisation(tasks: Sequence[Periodic]) -> Fraction:
 
 
 def implicit(tasks: Sequence[Periodic]) -> bool:
-    """D = T for all and nothing is locked: what both utilisation bounds assume."""
-    return all(task.deadline == task.period and not task.sections for task in tasks)
+    """D = T for all: what both utilisation bounds assume."""
+    return all(task.deadline == task.period for task in tasks)
 
 
 def liu_layland(n: int) -> float:
@@ -93,9 +94,22 @@ def liu_layland(n: int) -> float:
     return float(n * (2 ** (1 / n) - 1))
 
 
-def within_liu_layland(tasks: Sequence[Periodic]) -> bool:
-    """U <= n (2^(1/n) - 1), tested as (U/n + 1)^n <= 2, which is exact."""
-    return (utilisation(tasks) / len(tasks) + 1) ** len(tasks) <= 2
+def loads(tasks: Sequence[Periodic], blocked: Sequence[int] = ()) -> list[Fraction]:
+    """Of each task i, most urgent first: sum over k <= i of C_k / T_k, and B_i / T_i where it may be blocked."""
+    return [utilisation(tasks[:i]) + delay for i, delay in enumerate(delays(tasks, blocked), 1)]
+
+
+def delays(tasks: Sequence[Periodic], blocked: Sequence[int]) -> list[Fraction]:
+    """B / T of each; nothing given: 0."""
+    return [Fraction(time, task.period) for time, task in zip(blocked or [0] * len(tasks), tasks, strict=True)]
+
+
+def within_liu_layland(tasks: Sequence[Periodic], blocked: Sequence[int] = ()) -> bool:
+    """load_i <= i (2^(1/i) - 1) for every i, tested as (load_i / i + 1)^i <= 2, which is exact.
+
+    Without blocking the last task's condition, U <= n (2^(1/n) - 1), has the others in it.
+    """
+    return all((load / i + 1) ** i <= 2 for i, load in enumerate(loads(tasks, blocked), 1))
 
 
 def hyperbolic(tasks: Sequence[Periodic]) -> Fraction:
@@ -103,9 +117,15 @@ def hyperbolic(tasks: Sequence[Periodic]) -> Fraction:
     return prod((Fraction(task.wcet, task.period) + 1 for task in tasks), start=Fraction(1))
 
 
-def within_hyperbolic(tasks: Sequence[Periodic]) -> bool:
-    """Product of (C/T + 1) <= 2: safe under rate monotonic; never stricter than Liu and Layland's bound."""
-    return hyperbolic(tasks) <= 2
+def within_hyperbolic(tasks: Sequence[Periodic], blocked: Sequence[int] = ()) -> bool:
+    """Product of (C/T + 1) over k <= i, with B_i added to C_i, <= 2 for every i: safe under rate monotonic.
+
+    Never stricter than Liu and Layland's bound.
+    """
+    factors = [Fraction(task.wcet, task.period) + 1 for task in tasks]
+    return all(
+        prod(factors[: i + 1]) + prod(factors[:i]) * delay <= 2 for i, delay in enumerate(delays(tasks, blocked))
+    )
 
 
 def by_urgency(tasks: Sequence[Periodic], by: str = "period") -> list[Periodic]:
