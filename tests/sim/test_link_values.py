@@ -143,3 +143,10 @@ def test_gps_is_the_fluid_from_event_to_event(
     fluid = FluidLink(packets, weights, rate)
     found = {index: finish for index, _, finish in sent(packets, weights, "gps", rate=str(rate))}
     assert [found[index] for index in range(len(packets))] == fluid.finish
+
+
+@pytest.mark.parametrize("policy", ["wfq", "wf2q", "gps"])
+def test_the_virtual_time_that_is_shown_moves_between_arrivals(policy: str) -> None:
+    """Two backlogged flows of weight 1 on a link of rate 1: dV/dt = 1/2 until 8 units of each have gone, at 16."""
+    steps = LinkRun(scenario([(0, "a", 2), (0, "b", 2)] * 4, {"a": 1, "b": 1}), policy, "events").trace().steps()
+    assert {Fraction(step.time) / 2 == Fraction(step.show["virtual_time"]) for step in steps} == {True}

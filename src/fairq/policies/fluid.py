@@ -90,7 +90,8 @@ class Fluid:
             return self.virtual_time
         twin = copy(self)
         twin.ends, twin.heap, twin.weights = dict(self.ends), self.heap[:], dict(self.weights)
-        return quotient(twin.virtual_time, twin.advance(now))
+        factor = twin.advance(now)
+        return quotient(twin.virtual_time, factor)
 
     def enter(self, flow: str, length: Number, weight: tuple[int, int]) -> tuple[Number, Number]:
         """A packet arrives; `length` is its L/w as a tag distance. Its S and F. `advance` comes first."""

@@ -12,7 +12,7 @@ Where the rate varies V does not, and these bounds are lost (see SFQ). O(log flo
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from fairq.core.job import Job
 from fairq.core.number import Number, quotient
@@ -26,7 +26,7 @@ class WFQ(FlowPolicy):
     unit = Unit.NORMALIZED
     needs = frozenset({Need.SIZE, Need.RATE})
     memory = ("tags",)
-    bits: int | None = 256  # of the grid of V
+    bits: ClassVar[int | None] = 256  # of the grid of V
 
     def bind(self, layer: Layer) -> None:
         super().bind(layer)
@@ -64,6 +64,10 @@ class WFQ(FlowPolicy):
                 self.ranking.put(flow, self.rank(flow))
 
     # What shells read
+    def virtual_time(self, now: Number) -> int | str:
+        """V at `now`; changes nothing."""
+        return self.tag(self.fluid.virtual_time_at(now))
+
     def tag(self, value: Number) -> int | str:
         return self.layer.tag(quotient(value, self.fluid.scale))
 

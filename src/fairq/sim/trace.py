@@ -140,6 +140,10 @@ class Tape(Policy):
         """`why` may be the id of a job that was chosen by `take`: its reason is looked up when the tape is played."""
         self.calls.append((None, time, kind, why, what))
 
+    def shown(self, policy: Policy, now: Number) -> dict[str, Any]:
+        """What the policy holds at `now`."""
+        return dict(policy.show())
+
     def play(
         self,
         fresh: Callable[[], Policy],
@@ -171,7 +175,7 @@ class Tape(Policy):
                     queues={which: list(ids) for which, ids in queues.items() if ids},
                     running=list(running),
                     remaining=dict(left),
-                    show=dict(policy.show()),
+                    show=self.shown(policy, time),
                 )
                 continue
             if name == "take":

@@ -6,6 +6,7 @@ from typing import Any
 from fairq.core.job import Job
 from fairq.core.number import Number, quotient
 from fairq.core.policy import Policy, Stop, Time, View
+from fairq.policies.wfq import WFQ
 from fairq.sim.trace import Tape
 
 
@@ -28,6 +29,11 @@ class LinkTape(Tape):
             self.calls.append(("take", now))
             self.taken.append(job.id)
         return job
+
+    def shown(self, policy: Policy, now: Number) -> dict[str, Any]:
+        """V moves all the time; the policy itself moves it only when it needs it."""
+        shown = super().shown(policy, now)
+        return shown | {"virtual_time": policy.virtual_time(now * self.tick)} if isinstance(policy, WFQ) else shown
 
     def write_steps(self) -> None:
         """Before it is played."""
