@@ -7,7 +7,7 @@ import pytest
 
 from fairq.core.job import Generation
 from fairq.sim.engine.call import Call
-from fairq.sim.fleet.bounds import widest_gap
+from fairq.sim.engine.drift import Drift
 from fairq.sim.fleet.run import FleetRun
 from fairq.sim.scenario import build
 from fairq.traces import Request
@@ -62,7 +62,10 @@ def run(trace: str, policy: str, placement: str, **given: Any) -> FleetRun:
 
 @pytest.mark.parametrize("quantum", [200, 2_000])
 def test_the_theorem_holds_whatever_the_quantum(flood: str, quantum: int) -> None:
-    (bound,) = run(flood, f"dlpm:quantum={quantum}", f"d2lpm:quantum={quantum}").bounds
+    bound, wait = run(flood, f"dlpm:quantum={quantum}", f"d2lpm:quantum={quantum}").bounds
+    assert wait.holds
+    assert wait.limit == bound.limit  # of the one other client
+    assert wait.worst
     assert bound.holds
     assert bound.worst is not None
     assert bound.limit == 2 * 2 * (2_032 + 2 * 8_000 + quantum)
@@ -73,8 +76,8 @@ def test_without_quotas_locality_starves_the_one_that_has_none(flood: str) -> No
     fair = run(flood, "dlpm:quantum=2000", "d2lpm:quantum=2000")
     greedy = run(flood, "lpm", "prefix-affinity")
     limit = fair.bounds[0].limit or 0
-    assert (widest_gap(greedy.calls) or 0) > limit
-    assert (widest_gap(fair.calls) or 0) < limit
+    assert drift(greedy.calls).widest > limit
+    assert drift(fair.calls).widest < limit
     waits = {name: found.clients()["chat"]["ttft"]["p99"] for name, found in (("fair", fair), ("greedy", greedy))}
     assert waits["greedy"] > 2 * waits["fair"]
 
@@ -89,11 +92,21 @@ def test_an_endless_quantum_pins_an_engine(flood: str) -> None:
 
 
 def test_the_bound_is_not_claimed_where_it_is_not_promised(flood: str) -> None:
-    assert run(flood, "dlpm:quantum=2000", "d2lpm:quantum=0").bounds == []
-    assert run(flood, "vtc", "d2lpm").bounds == []
-    assert run(flood, "dlpm", "d2lpm", slots=8).bounds == []
-    (bound,) = run(flood, "dlpm", "d2lpm", reserve="prompt").bounds
-    assert bound.holds is None or bound.unless == ""
+    def why(*given: str, **keys: Any) -> set[tuple[bool | None, str]]:
+        return {(bound.holds, bound.unless) for bound in run(flood, *given, **keys).bounds}
+
+    assert why("dlpm:quantum=2000", "d2lpm:quantum=0") == {(None, "the placement's quantum is endless")}
+    assert why("fcfs", "d2lpm") == {(None, "the engines do not run dlpm")}
+    assert why("dlpm", "d2lpm", slots=8) == {(None, "the router holds requests back (slots)")}
+    assert why("vtc", "least-loaded") == {(None, "the theorem is about one engine")}
+    assert why("fcfs", "least-loaded") == set()
+    preempting = run(flood, "dlpm", "d2lpm", reserve="prompt", pool_tokens=3_000)
+    assert preempting.measured()["preemptions"]
+    assert {bound.unless for bound in preempting.bounds} == {"an engine preempted somebody"}
+
+
+def drift(calls: list[Call]) -> Drift:
+    return Drift(calls, dict.fromkeys((call.job.flow for call in calls), 1.0))
 
 
 def call(client: str, times: tuple[int, int, int, int], prompt: int, output: int) -> Call:
@@ -111,8 +124,21 @@ def test_a_gap_is_counted_only_while_both_wait() -> None:
     served = call("a", (0, 10, 20, 120), 7, 11)
     other = call("b", (50, 100, 130, 130), 9, 1)
     # Both wait in 50-100: 50 * 0.2 = 10; then, at 100, the prompts of 5 and 9 are charged while they still wait.
-    assert widest_gap([waiting, served, other]) == pytest.approx(10 + 5)
-    assert widest_gap([served]) == 0
+    found = drift([waiting, served, other])
+    assert found.widest == pytest.approx(10 + 5)
+    assert drift([served]).widest == 0
+    # b is given nothing from 50 to 100, while a gets 0.2 per unit of time and, at 100, its prompt.
+    assert found.wait == pytest.approx(10 + 5)
+
+
+def test_what_is_drawn_at_a_time_is_the_widest_gap_of_the_intervals_that_go_on() -> None:
+    waiting = call("a", (0, 100, 110, 110), 5, 1)
+    served = call("a", (0, 10, 20, 120), 7, 11)
+    other = call("b", (50, 100, 130, 130), 9, 1)
+    found = Drift([waiting, served, other], {"a": 1.0, "b": 1.0}, times=[0, 49, 60, 99, 101, 500])
+    assert found.seen == pytest.approx([0, 0, 2, 9.8, 0, 0])
+    half = Drift([waiting, served, other], {"a": 2.0, "b": 1.0}, times=[60])
+    assert half.seen == pytest.approx([1])
 
 
 def test_who_leaves_early_is_charged_for_what_it_got() -> None:

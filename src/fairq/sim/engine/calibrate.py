@@ -13,7 +13,9 @@ and least squares of the relative errors, with no coefficient below 0, solves th
   limits say that nobody is: then they only waited for more prompts.
 
 An engine that computes prompts in iterations of their own (`prefill` = first) stops everybody for these; each is one
-iteration more. Requests that got their first token together shared one. What the engine does besides (a preempted prompt that is found in the cache) is in no equation. So, where the engine's
+iteration more. Requests that got their first token together shared one.
+
+What the engine does besides (a preempted prompt that is found in the cache) is in no equation. So, where the engine's
 limits are known, one factor of all four is found by simulating the same requests, until their mean response is that
 measured.
 """
@@ -26,6 +28,7 @@ from math import inf
 from statistics import fmean, median
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairq.core.errors import FairqError
 from fairq.measure.latency import tpot
@@ -100,6 +103,7 @@ def timings(requests: Iterable[Request], name: str = "the trace") -> list[Timing
 
 def fit(known: Sequence[Timing], limits: Limits | None = None) -> Fit:
     """`known` is the beginning of a recording, or all of it. Raises FairqError when too few requests can be used."""
+    known = known if limits is None else _in_waves(known, limits)
     until = max((one.scheduled for one in known), default=0.0)
     alone = [one for one in known if one.last <= until]
     equations = _equations(known, alone, limits)
@@ -147,28 +151,31 @@ def _equations(
     running = sorted((one for one in known if one.output > 1 and one.last > one.first), key=lambda one: one.first)
     firsts = [one.first for one in running]
     timed = [one for one in usable if one.output > 1 and one.last > one.first]
-    waves = _waves(known, running, limits) if limits and limits.prefill == "first" and running else []
+    waves = sorted({one.first for one in known}) if limits and limits.prefill == "first" else []
     slow = SLOW if limits is None or limits.reserve == "prompt" else 0.0
     found = []
     for one in timed[:: max(1, -(-len(timed) // MOST))]:
         beside = [other for other in running[: bisect_right(firsts, one.last)] if other.last >= one.first]
         if one.rate >= slow * _usual_rate(one, beside):
-            iterations, *sums = _sums(one, beside, known)
-            iterations += max(bisect_right(waves, one.last) - bisect_right(waves, one.first), 0)
-            found.append(((iterations, *sums), one.last - one.first))
+            iterations, prefilled, batch, context = _sums(one, beside, known)
+            iterations += bisect_right(waves, one.last) - bisect_right(waves, one.first)
+            found.append(((iterations, prefilled, batch, context), one.last - one.first))
     return found
 
 
-def _waves(known: Sequence[Timing], running: Sequence[Timing], limits: Limits) -> list[float]:
-    """When each iteration of prompts had begun to give first tokens: they are at least `admit_every` decodes apart."""
-    apart = max(limits.admit_every, 1) / 2 / median(one.rate for one in running)
-    waves: list[float] = []
-    last = -inf
-    for first in sorted(one.first for one in known):
-        if first - last > apart:
-            waves.append(first)
-        last = first
-    return waves
+def _in_waves(known: Sequence[Timing], limits: Limits) -> list[Timing]:
+    """Where prompts have iterations of their own, at least `admit_every` decodes apart: those that shared one got their
+    first token at one time, which is recorded with some scatter."""
+    rates = [one.rate for one in known if one.output > 1 and one.last > one.first]
+    if limits.prefill != "first" or not rates:
+        return list(known)
+    apart, last, wave = max(limits.admit_every, 1) / 2 / median(rates), -inf, 0.0
+    found = dict.fromkeys(known)
+    for one in sorted(known, key=lambda one: one.first):
+        wave = wave if one.first - last <= apart else one.first
+        last = one.first
+        found[one] = replace(one, first=wave, scheduled=min(one.scheduled, wave))
+    return [found[one] or one for one in known]
 
 
 def _usual_rate(one: Timing, beside: Sequence[Timing], points: int = 20) -> float:

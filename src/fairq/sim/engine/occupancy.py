@@ -17,6 +17,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from fairq.measure.latency import Summary
+from fairq.measure.series import Series
 from fairq.measure.sketch import Sketch
 from fairq.sim.engine.batch import Batch
 
@@ -46,10 +47,14 @@ class Filled(Struct, frozen=True):
 
 
 class Occupancy:
-    """Call it at every event, before and after admissions."""
+    """Call it at every event, before and after admissions.
+
+    kv, batch  over time, in pieces: blocks and sequences
+    """
 
     def __init__(self, engine: Batch) -> None:
         self.engine, self.gaps = engine, Sketch()
+        self.kv, self.batch = Series(), Series()
         self.blocks_time = self.batch_time = 0.0
         self.most_blocks, self.most_batch = 0.0, 0
         self._now, self._clock = engine.now, engine.clock
@@ -66,6 +71,8 @@ class Occupancy:
             self.blocks_time += (self._used + grown / 2) * time
             self.most_blocks = max(self.most_blocks, self._used + grown)
             self.batch_time += self._size * time
+            self.kv.add(self._now, engine.now, self._used + grown / 2, self._used + grown)
+            self.batch.add(self._now, engine.now, self._size, self._size)
             if ticks:
                 self._decoded(time, ticks)
             else:

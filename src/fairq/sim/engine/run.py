@@ -100,6 +100,10 @@ class EngineRun(Run):
         return self._weights
 
     # What came out
+    def filled(self) -> list[tuple[str, Occupancy]]:
+        """Each engine's name and how full it was; empty where that was not asked for."""
+        return [] if self.occupancy is None else [("", self.occupancy)]
+
     @cached_property
     def makespan(self) -> int:
         """When the last request left, ns."""
@@ -195,21 +199,10 @@ class EngineRun(Run):
             "preemptions": self.engine.preemptions,
             "cache_hit_ratio": self.cache_hit_ratio,
             "bounds": msgspec.to_builtins(self.bounds),
-            "occupancy": self._filled(),
+            "occupancy": None if self.occupancy is None else occupied(self.occupancy),
             "isolation": self.isolation if self.scenario.isolation else None,
             "counters": self.counters,
             "digest": self.digest,
-        }
-
-    def _filled(self) -> dict[str, Any] | None:
-        """Shares, sequences, and gaps between tokens in seconds."""
-        if self.occupancy is None:
-            return None
-        filled = self.occupancy.filled()
-        return {
-            "kv": {"mean": filled.kv_mean, "max": filled.kv_max},
-            "batch": {"mean": filled.batch_mean, "max": filled.batch_max},
-            "gap": _seconds(filled.gaps),
         }
 
     def jobs(self) -> list[dict[str, Any]]:
@@ -255,6 +248,16 @@ def _figures(calls: list[Call]) -> dict[str, Any]:
         "ttft": _seconds(summary((call.first or 0) - call.arrival for call in served)),
         "tpot": _seconds(summary(gaps)),
         "response": _seconds(summary((call.finish or 0) - call.arrival for call in served)),
+    }
+
+
+def occupied(occupancy: Occupancy) -> dict[str, Any]:
+    """Shares, sequences, and gaps between tokens in seconds."""
+    filled = occupancy.filled()
+    return {
+        "kv": {"mean": filled.kv_mean, "max": filled.kv_max},
+        "batch": {"mean": filled.batch_mean, "max": filled.batch_max},
+        "gap": _seconds(filled.gaps),
     }
 
 

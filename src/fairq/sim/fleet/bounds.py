@@ -1,96 +1,67 @@
-"""D²LPM's bound (arXiv 2501.14312, theorem 5.1), over a fleet that has run.
+"""D²LPM's bounds (arXiv 2501.14312, theorems 5.1 and A.4), over a fleet that has run.
 
-Two clients that both have requests waiting throughout an interval, at the router or at an engine, get service that
-differs by at most 2 |W| (U + Q), with |W| engines, U = w_e * longest input + w_q * M, M the most tokens that one
-engine's batch holds, and Q the larger of the quanta of the engines' DLPM and of the placement. Service is
-w_e * (input tokens that were computed), at admission, and w_q for each output token, spread evenly between the first
-and the last. It is promised for engines that preempt nobody.
+    d2lpm-gap   |W_f - W_g| over any interval in which f and g both have requests waiting, at the router or at
+                an engine                                                            at most 2 |W| (U + Q)
+    d2lpm-wait  service of others over any interval in which a client waits and is given nothing
+                                                                          at most (n - 1) times that
+
+with |W| engines, n clients, U = w_e * longest input + w_q * M, M the most tokens that one engine's batch holds, and Q
+the larger of the quanta of the engines' DLPM and of the placement. Service is w_e * (input tokens that were computed),
+at admission, and w_q for each output token, spread evenly between the first and the last. It is promised for engines
+that preempt nobody, and a router that holds nobody back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import combinations
-from typing import NamedTuple
+from collections.abc import Sequence
 
-from fairq.sim.engine.bounds import Bound
+from fairq.core.placement import Placement
+from fairq.core.policy import Policy
+from fairq.placements.d2lpm import D2LPM
+from fairq.policies.dlpm import DLPM
+from fairq.policies.vtc import VTC
+from fairq.sim.engine.bounds import MOST_PAIRED, Bound
 from fairq.sim.engine.call import Call
+from fairq.sim.engine.drift import INPUT, OUTPUT, Drift
 
-MOST_CLIENTS = 8  # of whom every pair is watched
-INPUT, OUTPUT = 1, 2
-
-
-class Change(NamedTuple):
-    """At `at`: requests that start (+1) or stop to wait, service at once, service per nanosecond from then on."""
-
-    at: int
-    client: str
-    waits: int
-    service: int
-    rate: float
+NAMES = ("d2lpm-gap", "d2lpm-wait")
 
 
-def changes(calls: Iterable[Call]) -> list[Change]:
-    """In order of time; at one instant service comes before waiting ends, for it was given to one that waited."""
-    found = []
-    for call in calls:
-        client, finish = call.job.flow, call.finish or call.arrival
-        found.append(Change(call.arrival, client, 1, 0, 0.0))
-        if call.admitted is None:
-            found.append(Change(finish, client, -1, 0, 0.0))
-            continue
-        found.append(Change(call.admitted, client, 0, INPUT * (call.prompt - call.cached), 0.0))
-        found.append(Change(call.admitted, client, -1, 0, 0.0))
-        if call.first is not None:
-            found.append(Change(call.first, client, 0, OUTPUT, 0.0))
-            if finish > call.first and call.produced > 1:
-                rate = OUTPUT * (call.produced - 1) / (finish - call.first)
-                found += [Change(call.first, client, 0, 0, rate), Change(finish, client, 0, 0, -rate)]
-    return sorted(found, key=lambda one: (one.at, abs(one.waits)))
-
-
-def widest_gap(calls: Sequence[Call]) -> float | None:
-    """The largest |W_f - W_g| over any interval in which f and g both wait; None for more clients than are watched."""
-    clients = sorted({call.job.flow for call in calls})
-    if len(clients) > MOST_CLIENTS:
-        return None
-    service, rate, waits = dict.fromkeys(clients, 0.0), dict.fromkeys(clients, 0.0), dict.fromkeys(clients, 0)
-    apart: dict[tuple[str, str], tuple[float, float]] = {}
-    now, widest = 0, 0.0
-
-    def look() -> None:
-        nonlocal widest
-        for pair in combinations(clients, 2):
-            if waits[pair[0]] and waits[pair[1]]:
-                distance = service[pair[0]] - service[pair[1]]
-                low, high = apart.get(pair, (distance, distance))
-                apart[pair] = low, high = min(low, distance), max(high, distance)
-                widest = max(widest, high - low)
-            else:
-                apart.pop(pair, None)
-
-    for change in changes(calls):
-        if change.at > now:
-            for client in clients:
-                service[client] += rate[client] * (change.at - now)
-            now = change.at
-            look()
-        service[change.client] += change.service
-        rate[change.client] += change.rate
-        if change.service:
-            look()
-        waits[change.client] += change.waits
-        look()
-    return widest
-
-
-def d2lpm_bound(calls: Sequence[Call], engines: int, pool_tokens: int, quantum: int, preemptions: int) -> Bound:
-    """`quantum`: the larger of both."""
-    longest = max((call.prompt for call in calls), default=0)
-    limit = 2 * engines * (INPUT * longest + OUTPUT * pool_tokens + quantum)
-    worst = widest_gap(calls)
-    if worst is None:
-        return Bound("d2lpm gap", limit, None, None, unless=f"more than {MOST_CLIENTS} clients")
-    if preemptions:
-        return Bound("d2lpm gap", limit, worst, None, unless="an engine preempted somebody")
-    return Bound("d2lpm gap", limit, worst, worst <= limit)
+def bounds(
+    calls: Sequence[Call],
+    policy: Policy,
+    placement: Placement,
+    engines: int,
+    pool_tokens: int,
+    slots: int,
+    preemptions: int,
+) -> list[Bound]:
+    """policy, placement, slots: of each engine; preemptions: of all."""
+    if type(policy) is VTC and engines > 1:
+        return [Bound("vtc-gap", None, None, None, unless="the theorem is about one engine")]
+    if not isinstance(placement, D2LPM):
+        return []
+    clients = dict.fromkeys((call.job.flow for call in calls), 1.0)
+    unless = (
+        "the engines do not run dlpm"
+        if not isinstance(policy, DLPM)
+        else "the placement's quantum is endless"
+        if not placement.quantum
+        else "the router holds requests back (slots)"
+        if slots
+        else "an engine preempted somebody"
+        if preemptions
+        else f"more than {MOST_PAIRED} clients"
+        if len(clients) > MOST_PAIRED
+        else ""
+    )
+    if unless or not isinstance(policy, DLPM):
+        return [Bound(name, None, None, None, unless) for name in NAMES]
+    drift, longest = Drift(calls, clients), max((call.prompt for call in calls), default=0)
+    unit = INPUT * longest + OUTPUT * pool_tokens
+    gap = 2 * engines * (unit + max(placement.quantum, policy.quantum))
+    wait = gap * (len(clients) - 1)
+    return [
+        Bound(NAMES[0], gap, drift.widest, drift.widest <= gap),
+        Bound(NAMES[1], wait, drift.wait, drift.wait <= wait),
+    ]

@@ -9,19 +9,16 @@ from typing import Any
 import msgspec
 
 from fairq.core.job import Flow
-from fairq.core.placement import Placement
-from fairq.core.policy import Layer, Policy
+from fairq.core.policy import Layer
 from fairq.placements import make as make_placement
-from fairq.placements.d2lpm import D2LPM
 from fairq.policies import make
-from fairq.policies.dlpm import DLPM
 from fairq.sim.collector import collector_paused
 from fairq.sim.draw import draws
-from fairq.sim.engine.bounds import Bound
 from fairq.sim.engine.closed import without
-from fairq.sim.engine.run import EngineRun, bind
+from fairq.sim.engine.occupancy import Occupancy
+from fairq.sim.engine.run import EngineRun, bind, occupied
 from fairq.sim.engine.scenario import SECOND
-from fairq.sim.fleet.bounds import d2lpm_bound
+from fairq.sim.fleet.bounds import bounds
 from fairq.sim.fleet.fleet import Fleet, Member
 from fairq.sim.fleet.prediction import Prediction
 from fairq.sim.fleet.scenario import ROUTER, FleetScenario
@@ -43,12 +40,16 @@ class FleetRun(EngineRun):
             self.calls, followers = scenario.calls()
             given = scenario.weights()
             self._weights = {call.job.flow: given.get(call.job.flow, Fraction(1)) for call in self.calls}
-            members = []
+            members: list[Member] = []
+            self.occupancies: list[Occupancy] = []
             for number in range(scenario.engines):
                 made = make(policy)
                 member = Member(made, scenario.limits(), scenario.cost_model())
                 bind(made, member, self._weights, scenario.seed + number)
                 members.append(member)
+                if scenario.occupancy:
+                    self.occupancies.append(watched := Occupancy(member))
+                    member.watch = watched
             self.policy, self.params = made.name, made.parameters()
             prediction = Prediction(scenario.predict)
             router = make(scenario.router)
@@ -60,7 +61,8 @@ class FleetRun(EngineRun):
             self.fleet.run(without(self.calls, followers), followers)
         self.engine = members[0]
         self.occupancy = None
-        self.bounds = self._bounds(made, placement)
+        pool, preempted = scenario.limits().pool_tokens, self._total("preemptions")
+        self.bounds = bounds(self.calls, made, placement, scenario.engines, pool, scenario.slots, preempted)
         self.counters = {}
 
     @property
@@ -70,13 +72,9 @@ class FleetRun(EngineRun):
         told = (times, [(one.iterations, one.clock) for one in self.fleet.members])
         return hashlib.blake2b(msgspec.json.encode(told), digest_size=16).hexdigest()
 
-    def _bounds(self, policy: Policy, placement: Placement) -> list[Bound]:
-        """Of D²LPM: its placement, DLPM in every engine, a router that holds nobody back."""
-        scenario = self.scenario
-        if not isinstance(placement, D2LPM) or not isinstance(policy, DLPM) or scenario.slots or not placement.quantum:
-            return []
-        quantum, preempted = max(placement.quantum, policy.quantum), self._total("preemptions")
-        return [d2lpm_bound(self.calls, scenario.engines, scenario.limits().pool_tokens, quantum, preempted)]
+    def filled(self) -> list[tuple[str, Occupancy]]:
+        names = (one.upstream.name for one in self.fleet.members)
+        return list(zip(names, self.occupancies, strict=False))
 
     def measured(self) -> dict[str, Any]:
         return super().measured() | {name: self._total(name) for name in ("iterations", "preemptions")}
@@ -89,7 +87,9 @@ class FleetRun(EngineRun):
         return told | before | {"engines": self.engines()}
 
     def engines(self) -> list[dict[str, Any]]:
-        """dispatched: requests that the router sent there; until: when it did its last iteration (s)."""
+        """dispatched: requests that the router sent there; until: when it did its last iteration (s);
+        occupancy: as of one engine, where it was asked for."""
+        filled = dict(self.filled())
         return [
             {
                 "name": one.upstream.name,
@@ -98,6 +98,7 @@ class FleetRun(EngineRun):
                 "preemptions": one.preemptions,
                 "prefilled_tokens": one.prefilled_tokens,
                 "until": one.now / SECOND,
+                "occupancy": occupied(filled[one.upstream.name]) if filled else None,
             }
             for one in self.fleet.members
         ]
