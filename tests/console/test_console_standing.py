@@ -46,7 +46,7 @@ def test_under_first_come_first_served_a_crowd_starves_the_few() -> None:
     assert few.fair == 0.5
     assert few.wanting > 0.9
     assert tenants["crowd"].standing == Standing.FLOODING
-    assert next(iter(tenants)) == "crowd", "both need a look; it has more"
+    assert list(tenants) == ["few", "crowd"], "who is starved comes first, however little it has"
 
 
 def test_under_sfq_the_same_crowd_starves_nobody() -> None:

@@ -5,7 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from fairq.console.standing import Standing
+from fairq.console.state import PROMISES
+from fairq.core.lifecycle import Outcome
 from fairq.lab import catalogue
+from fairq.ledger.explanation import Cause, Layer
 from fairq.policies import POLICIES
 
 SOURCE = Path(__file__).parents[2] / "web" / "src"
@@ -18,7 +22,7 @@ def texts(name: str) -> dict[str, str]:
     return dict(KEY.findall((SOURCE / "i18n" / name).read_text()))
 
 
-@pytest.mark.parametrize("name", ["lab", "pages", "dash"])
+@pytest.mark.parametrize("name", ["lab", "pages", "dash", "recorded"])
 def test_both_languages_have_the_same_keys_and_places(name: str) -> None:
     english, japanese = texts(f"{name}.en.ts"), texts(f"{name}.ja.ts")
     assert english.keys() == japanese.keys()
@@ -36,6 +40,22 @@ def test_every_reason_of_a_policy_has_its_words() -> None:
     known = texts("lab.en.ts")
     assert codes
     assert {code for code in codes if f"why_{code.replace('-', '_')}" not in known} == set()
+
+
+@pytest.mark.parametrize(
+    ("family", "codes"),
+    [
+        ("outcome", [*Outcome]),
+        ("standing", [*Standing]),
+        ("cause", [*Cause]),
+        ("because", [*Layer]),
+        ("promise", sorted(PROMISES)),
+    ],
+)
+def test_every_word_of_the_dashboard_has_its_text(family: str, codes: list[str]) -> None:
+    """Both languages have the same keys: see above."""
+    known = texts("dash.en.ts")
+    assert {code for code in codes if f"{family}_{re.sub('[- ]', '_', code)}" not in known} == set()
 
 
 def test_every_policy_has_a_line() -> None:
@@ -63,6 +83,12 @@ def test_every_text_is_used() -> None:
         "why_",
         "show_",
         "policy_",
+        "outcome_",
+        "standing_",
+        "cause_",
+        "because_",
+        "promise_",
+        "part_",
         "mode",
         "lead",
         "caution",
@@ -72,10 +98,12 @@ def test_every_text_is_used() -> None:
         "layer",
         "check",
         "tour",
+        "upstream_",
+        "saw_",
     )
     unused = [
         key
-        for name in ("lab", "pages", "dash")
+        for name in ("lab", "pages", "dash", "recorded")
         for key in texts(f"{name}.en.ts")
         if not key.startswith(families) and f'"{key}"' not in code
     ]

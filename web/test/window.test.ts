@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asScenario, quantile, verdict, waitedPart } from "../src/dash/window";
+import { asScenario, quantile } from "../src/dash/window";
 
 test("nearest-rank quantiles", () => {
   const sorted = Array.from({ length: 100 }, (_, n) => n + 1);
@@ -19,22 +19,4 @@ test("decisions become a scenario: who had come by then joins then", () => {
       { id: "b", weight: "3/2", batches: [{ join: 0, cost: 2, count: 2 }] },
     ],
   });
-});
-
-test("who is starved and who floods is said in a word", () => {
-  const tenant = { paused: false, waiting: 3, backlogged: true, share: 0.5, entitled: 0.5 };
-  assert.equal(verdict(tenant, 6, 1), "fair");
-  assert.equal(verdict({ ...tenant, share: 0.1 }, 6, 1), "under");
-  assert.equal(verdict({ ...tenant, share: 0.1 }, 6, 0.5), "fair"); // it got what it asked for, and now and then waits a little
-  assert.equal(verdict({ ...tenant, waiting: 90 }, 100, 1), "flood");
-  assert.equal(verdict({ ...tenant, share: 0.9 }, 6, 1), "over");
-  assert.equal(verdict({ ...tenant, paused: true }, 6, 1), "paused");
-  assert.equal(verdict({ ...tenant, waiting: 0, backlogged: false, share: 0.1 }, 6, 1), "served");
-  assert.equal(verdict({ ...tenant, waiting: 0, backlogged: false, share: null, entitled: null }, 6, 1), "idle");
-});
-
-test("the part of the time in which there was work waiting", () => {
-  const points = [{ waiting: { a: 1 } }, { waiting: { a: 0, b: 2 } }, { waiting: { a: 3 } }, { waiting: {} }];
-  assert.equal(waitedPart(points, "a"), 0.5);
-  assert.equal(waitedPart([], "a"), 0);
 });

@@ -31,7 +31,7 @@ from fairq.measure.fairness import jain
 SUMMARY_TENANTS = 20
 PROMISES = frozenset({*BOUNDS, "work conservation"})
 MINUTE, MOMENT = 60, 10  # seconds
-URGENT = (Standing.STARVED, Standing.FLOODING, Standing.CAPPED, Standing.PAUSED)
+URGENT = {standing: rank for rank, standing in enumerate((Standing.STARVED, Standing.FLOODING, Standing.CAPPED))}
 
 
 def state_of(live: Live, most: int) -> State:
@@ -206,7 +206,7 @@ def tenant_views(pool_name: str, pool: LivePool, now: int, only: str | None = No
     if only is not None:
         names &= {only}
     views = [view(name, pool.tenants.get(name, nothing)) for name in names]
-    views.sort(key=lambda each: (not (each.waiting and each.standing in URGENT), -each.charged, -each.waiting, each.id))
+    views.sort(key=lambda each: (URGENT.get(each.standing, len(URGENT)), -each.charged, -each.waiting, each.id))
     if only is None and (pool.other.outcomes or pool.other.charged):
         views.append(view(OTHER, pool.other))
     return views

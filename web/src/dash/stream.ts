@@ -1,37 +1,19 @@
 // What the console tells, kept for a while. One connection; it comes back by itself, and goes on where it was.
 import { batch, computed, signal } from "@preact/signals";
-import type { State } from "../api.types";
-import type { Dispatched } from "./window";
+import type { Dispatch, Ended, Happened, State } from "../api.types";
 
-export const state = signal<State | null>(null);
-export const selected = signal(""); // pool
-export const decisions = signal<Decision[]>([]);
-export const ended = signal<Ended[]>([]);
-export const points = signal<Point[]>([]);
-export const limits = signal<Record<string, number>>({}); // pool -> q
-
-const WINDOW = 60; // s of percentiles
+export const WINDOW = 60; // s of percentiles and decisions
 const KEPT = 360; // points of the series
-const MOST = 4000;
+const MOST = 10_000; // of each kind
+const CHANGES = 12;
+const REDRAW = 250; // ms: thousands a second must not draw thousands of times
 
-export interface Decision extends Dispatched {
-  wall: number;
+export interface At<T> {
   pool: string;
-  upstream: string;
-  why: { code: string; values: Record<string, number | string> };
-}
-
-export interface Ended {
   wall: number;
-  pool: string;
-  id: string;
-  tenant: string;
-  outcome: string;
-  wait: number;
-  ttft: number;
-  tpot: number;
-  tokens: number;
+  line: T;
 }
+export type Decision = At<Dispatch> & { wait: number }; // ns, 0 while it is not known
 
 export interface Point {
   time: number;
@@ -39,60 +21,52 @@ export interface Point {
   waiting: Record<string, number>;
 }
 
+export const state = signal<State | null>(null);
+export const selected = signal(""); // pool
+export const decisions = signal<Decision[]>([]);
+export const ended = signal<At<Ended>[]>([]);
+export const changes = signal<Happened[]>([]);
+export const points = signal<Point[]>([]);
 export const pool = computed(() => state.value?.pools.find((each) => each.name === selected.value) ?? state.value?.pools[0] ?? null);
 
-interface Told {
-  pool: string;
-  wall: number;
-  line: Record<string, any>;
+const places = new Map<string, number>();
+
+/** A tenant keeps its colour, whoever comes and goes. */
+export function place(tenant: string): number {
+  const found = places.get(tenant) ?? places.size;
+  places.set(tenant, found);
+  return found;
 }
 
 export function listen(): () => void {
-  const source = new EventSource("/api/events?summary=0.5&kinds=dispatch,ended");
-  const parsed = (event: Event) => JSON.parse((event as MessageEvent<string>).data) as unknown;
-  source.addEventListener("state", (event) => take(parsed(event) as State));
+  const source = new EventSource(`/api/events?summary=0.5&kinds=dispatch,ended,change&back=${WINDOW}`);
   let heard: Decision[] = [];
-  let over: Ended[] = [];
+  let over: At<Ended>[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
-  // Thousands a second must not draw thousands of times.
-  const soon = () => {
-    timer ??= setTimeout(() => {
-      timer = undefined;
-      const waits = new Map(over.map((each) => [each.id, each.wait]));
-      const least = Math.max(...[...over, ...heard].map((each) => each.wall), 0) - WINDOW;
-      batch(() => {
-        const known = waits.size ? decisions.value.map((each) => (waits.has(each.id) ? { ...each, wait: waits.get(each.id)! } : each)) : decisions.value;
-        decisions.value = [...known, ...heard].filter((each) => each.wall >= least).slice(-MOST);
-        ended.value = [...ended.value, ...over].filter((each) => each.wall >= least).slice(-MOST);
-      });
-      heard = [];
-      over = [];
-    }, 250);
+  const draw = () => {
+    timer = undefined;
+    const waits = new Map(over.map((each) => [each.line.id, each.line.wait ?? 0]));
+    const least = Date.now() / 1000 - WINDOW;
+    const recent = <T,>(all: At<T>[]) => all.filter((each) => each.wall >= least).slice(-MOST);
+    batch(() => {
+      const all = [...decisions.value, ...heard];
+      decisions.value = recent(waits.size ? all.map((each) => (waits.has(each.line.id) ? { ...each, wait: waits.get(each.line.id)! } : each)) : all) as Decision[];
+      ended.value = recent([...ended.value, ...over]);
+    });
+    heard = [];
+    over = [];
   };
-  source.addEventListener("dispatch", (event) => {
-    const { pool, wall, line } = parsed(event) as Told;
-    if (line["why"]) heard.push({ id: line["id"], tenant: line["tenant"], upstream: line["upstream"], charge: line["charge"], time: line["time"], wait: 0, why: { values: {}, ...line["why"] }, wall, pool });
-    soon();
-  });
-  source.addEventListener("ended", (event) => {
-    const { pool, wall, line } = parsed(event) as Told;
-    over.push({ wall, pool, id: line["id"], tenant: line["tenant"], outcome: line["outcome"], wait: line["wait"] ?? 0, ttft: line["ttft"] ?? 0, tpot: line["tpot"] ?? 0, tokens: line["usage"]?.completion ?? line["usage"]?.output ?? 0 });
-    soon();
-  });
-  const whole = async () => {
-    if (document.hidden) return;
-    try {
-      const found = (await (await fetch("/api/state?tenants=1")).json()) as State;
-      limits.value = Object.fromEntries(found.pools.map((each) => [each.name, each.bounds.checks.find((check) => check.name === "band")?.limit ?? NaN]));
-    } catch {
-      // the stream says when the console is gone
-    }
+  const told = (event: Event) => {
+    const one = JSON.parse((event as MessageEvent<string>).data) as Happened;
+    if (one.line.is === "Dispatch") heard.push({ ...one, line: one.line, wait: 0 });
+    else if (one.line.is === "Ended") over.push({ ...one, line: one.line });
+    else changes.value = [one, ...changes.value].slice(0, CHANGES);
+    timer ??= setTimeout(draw, REDRAW);
   };
-  void whole();
-  const slow = setInterval(whole, 3000);
+  for (const kind of ["dispatch", "ended", "change"]) source.addEventListener(kind, told);
+  source.addEventListener("state", (event) => take(JSON.parse((event as MessageEvent<string>).data) as State));
   return () => {
     source.close();
-    clearInterval(slow);
     clearTimeout(timer);
   };
 }
@@ -102,6 +76,7 @@ function take(next: State): void {
     state.value = next;
     const shown = pool.value;
     if (!shown) return;
+    for (const name of shown.tenants.map((tenant) => tenant.id).sort()) place(name);
     points.value = [
       ...points.value.slice(-KEPT + 1),
       {

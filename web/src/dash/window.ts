@@ -39,21 +39,3 @@ export function asScenario(dispatched: readonly Dispatched[], weights: Record<st
     })),
   };
 }
-
-/**
- * In words an operator acts on. `entitled` counts only while others want more too, and a tenant that did not always have
- * work waiting did not want more: `waited` is the part of the last seconds in which it had.
- */
-export function verdict(tenant: { paused: boolean; waiting: number; backlogged: boolean; share: number | null; entitled: number | null }, waitingInAll: number, waited: number): "paused" | "under" | "flood" | "over" | "fair" | "served" | "idle" {
-  if (tenant.paused) return "paused";
-  if (tenant.share === null || tenant.entitled === null) return tenant.waiting ? "under" : "idle";
-  if (tenant.backlogged && waited > 0.9 && tenant.share < 0.8 * tenant.entitled) return "under";
-  if (tenant.waiting >= 20 && tenant.waiting > 0.7 * waitingInAll) return "flood";
-  if (tenant.share > 1.2 * tenant.entitled && tenant.entitled < 0.99) return "over";
-  return tenant.backlogged ? "fair" : tenant.share ? "served" : "idle";
-}
-
-/** The part of the last `points` in which a tenant had work waiting; 0 of none. */
-export function waitedPart(points: readonly { waiting: Record<string, number> }[], tenant: string): number {
-  return points.length ? points.filter((point) => (point.waiting[tenant] ?? 0) > 0).length / points.length : 0;
-}
