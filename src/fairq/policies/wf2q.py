@@ -8,27 +8,49 @@ long. Here a packet that GPS has not begun to serve waits, so service is also ne
 
 Unit of fairness: normalized service. On a link of constant rate r, lengths true: WFQ's bounds (a packet leaves at most
 Lmax / r later than in GPS), and service at most (1 - r_i/r) * Lmax_i ahead of GPS, r_i the flow's guaranteed rate.
-O(flows) for each packet as written.
+O(log flows) for each packet: those that wait for V by S, those that it has reached by F.
 """
 
+from fairq.core.eligible import Eligible
 from fairq.core.job import Job
+from fairq.core.number import Number
 from fairq.core.policy import NOTHING_WAITS, Decision, Pick, Stop, Time, View, Why
 from fairq.policies.wfq import WFQ
 
 
 class WF2Q(WFQ):
     name = "wf2q"
+    ranking: Eligible
+
+    def __init__(self, **given: object) -> None:
+        super().__init__(**given)
+        self.ranking = Eligible()
+
+    def rank(self, flow: str) -> tuple[Number, Number]:
+        return self.tags[self.queues[flow][0].id]
 
     def select(self, now: Time, view: View) -> Decision:
         if not self.ranking:
             return NOTHING_WAITS
-        heads = {flow: self.tags[self.head(flow).id] for flow in self.ranking}
-        # Where the link has stalled or V was rounded down, nobody may be eligible; then the earliest S counts as begun.
-        begun = max(self.fluid.virtual_time_at(now), min(start for start, _ in heads.values()))
-        finish, flow, start = min((end, flow, start) for flow, (start, end) in heads.items() if start <= begun)
+        flow = self.first(now)
+        start, finish = self.rank(flow)
         return Pick(
             self.head(flow), Why("least-eligible-finish", {"start": self.tag(start), "finish": self.tag(finish)})
         )
+
+    def first(self, now: Time) -> str:
+        """Where the link stalled or V was rounded down nobody may be eligible; then the earliest S counts as begun."""
+        return self.ranking.earliest(self.fluid.virtual_time_at(now), 1) or self.ranking.nearest()
+
+    def take(self, now: Time, view: View) -> Job | None:
+        if not self.short_take:
+            return super().take(now, view)
+        self.advance(now)
+        if not self.ranking:
+            return None
+        flow = self.first(now)
+        self.picked(flow)
+        return self.leave(flow)
 
     def commit(self, decision: Decision, now: Time) -> None:
         self.advance(now)

@@ -43,7 +43,7 @@ class WFQ(FlowPolicy):
         self.tags[job.id] = self.fluid.enter(job.flow, self.layer.normalize(self.layer.cost(job), *weight), weight)
         super().arrive(job, now, cause)
 
-    def rank(self, flow: str) -> Number:
+    def rank(self, flow: str) -> Any:
         return self.tags[self.queues[flow][0].id][1]
 
     def picked(self, flow: str) -> None:
