@@ -6,7 +6,8 @@ context that all of them attended to follow from everybody's times, so each requ
 
     last - first = a * iterations + b * prefilled + c * batch + d * context        (sums over those iterations)
 
-and least squares of the relative errors, with no coefficient below 0, solves them. Requests are left out that
+and least squares of the relative errors, with no coefficient below 0, solves them. A slight ridge makes coefficients
+share what the recording cannot tell apart. Requests are left out that
 
 * end after the last one of the file was scheduled: others, which are not in the file, may have run beside them;
 * got clearly fewer tokens per second than the median of those that ran with them: they were preempted. Not where the
@@ -41,6 +42,9 @@ NS = 1_000_000_000
 SLOW = 0.93  # of the median rate of its neighbours: below, a request was preempted
 MOST = 400  # equations; more requests than that are sampled evenly
 FEWEST = 8  # equations: two for each unknown
+RIDGE = (
+    2e-4  # where batches were always full nothing tells a from c and d: they share, or short batches are foretold badly
+)
 
 
 class Timing(Struct, frozen=True):
@@ -113,7 +117,7 @@ def fit(known: Sequence[Timing], limits: Limits | None = None) -> Fit:
     if len(equations) < FEWEST:
         raise FairqError(f"{len(equations)} requests can be used, {FEWEST} are needed")
     rows = [[value / took for value in sums] for sums, took in equations]
-    found = least_squares(rows, [1.0] * len(rows))
+    found = least_squares(rows, [1.0] * len(rows), RIDGE)
     errors = [abs(1 / sum(x * k for x, k in zip(row, found, strict=True)) - 1) for row in rows]
     factor = 1.0 if limits is None else _factor(known, alone, found, limits)
     return Fit(_cost(found, factor), len(rows), len(known) - len(rows), median(errors), whole, factor)
@@ -196,7 +200,7 @@ def _sums(one: Timing, beside: Sequence[Timing], known: Sequence[Timing]) -> tup
             prefilled += other.prompt
     for other in beside:
         start, end = max(one.first, other.first), min(one.last, other.last)
-        made = other.rate * (end - start)
+        made = (one.rate + other.rate) / 2 * (end - start)  # they decode together, but each had delays of its own
         batch += made
         context += made * (other.prompt + 1 + other.rate * ((start + end) / 2 - other.first))
     return one.output - 1, prefilled, batch, context

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def least_squares(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[float]:
-    """x >= 0 that minimises the sum of (row . x - value)^2. ValueError when there are no rows.
+def least_squares(rows: Sequence[Sequence[float]], values: Sequence[float], ridge: float = 0.0) -> list[float]:
+    """x >= 0 that minimises the mean of (row . x - value)^2 + ridge * |y|^2, y being x in units of the largest value in
+    each column. With a small ridge, unknowns that the rows cannot tell apart share. ValueError when there are no rows.
 
     Lawson and Hanson's active sets: unknowns enter one by one where the error falls fastest, and leave when they would
     become negative. (Solving Least Squares Problems, 1974, chapter 23.)
@@ -16,6 +17,8 @@ def least_squares(rows: Sequence[Sequence[float]], values: Sequence[float]) -> l
     n = len(rows[0])
     scale = [max(abs(row[i]) for row in rows) or 1.0 for i in range(n)]  # unknowns of one size: the products stay sound
     square = [[sum(row[i] * row[j] for row in rows) / scale[i] / scale[j] for j in range(n)] for i in range(n)]
+    for i in range(n):
+        square[i][i] += ridge * len(rows)
     right = [sum(row[i] * value for row, value in zip(rows, values, strict=True)) / scale[i] for i in range(n)]
     found, free = [0.0] * n, set[int]()
     for _ in range(10 * n):
