@@ -58,6 +58,30 @@ def test_single_bytes_and_one_piece_say_the_same(sample: Sample) -> None:
     assert learned(scan([data])) == truth(sample)
 
 
+@EACH
+@pytest.mark.parametrize("together", [2, 3, 7])
+def test_several_events_in_a_read(sample: Sample, together: int) -> None:
+    events = sample.events
+    reads = [b"".join(events[at : at + together]) for at in range(1, len(events), together)]
+    assert learned(scan([events[0], *reads])) == truth(sample)
+
+
+TEXTS = st.text(alphabet='a"\\{}:,é \n', max_size=3)
+
+
+@settings(max_examples=150)
+@given(st.lists(st.lists(st.one_of(TEXTS, st.just("word")), min_size=1, max_size=5), max_size=6))
+def test_texts_that_look_like_json_in_several_events_a_read(reads: list[list[str]]) -> None:
+    """Texts with quotes and braces, and empty ones, among plain ones: as many chunks as a JSON reader finds texts."""
+    pieces = [
+        b"".join(chat(json.dumps({"content": text}, separators=(",", ":"))) for text in read)
+        for read in [["first"], *reads]
+    ]
+    found = [json.loads(line[6:]) for piece in pieces for line in piece.splitlines() if line.startswith(b"data: ")]
+    texts = [chunk["choices"][0]["delta"]["content"] for chunk in found]
+    assert scan(pieces).chunks == sum(map(bool, texts))
+
+
 def test_running_usage_is_cumulative_and_never_summed() -> None:
     scanner = UsageScanner()
     for number, event in enumerate(VLLM_CONTINUOUS.events[:50]):

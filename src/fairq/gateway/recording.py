@@ -12,7 +12,8 @@ from fairq.gateway.dispatcher import Record
 from fairq.gateway.pool import SECOND, Pool
 from fairq.ledger.estimates import last_estimator
 from fairq.ledger.segment import Head, LedgerError, folder_of, head_of
-from fairq.ledger.writer import Alarm, Sink, Upkeep, Writer
+from fairq.ledger.upkeep import Alarm, Upkeep
+from fairq.ledger.writer import Sink, Writer
 
 TEND_EVERY = 0.25  # seconds: rotation, recovery of a failed disk
 

@@ -180,7 +180,7 @@ class Chunked:
             if stop > size:
                 payload.append(data[at:])
                 left, at, whole = stop - size, size, False
-            elif data[stop : stop + 2] == b"\r\n":
+            elif data.startswith(b"\r\n", stop):
                 payload.append(data[at:stop])
                 left, at = 0, stop + 2
             else:

@@ -63,7 +63,7 @@ class UsageScanner(Account):
     done    `[DONE]` was seen
     """
 
-    __slots__ = ("_carry", "_head", "_lines", "_skipping", "_tail", "chunks", "done")
+    __slots__ = ("_between", "_carry", "_head", "_lines", "_quotes", "_skipping", "_tail", "chunks", "done")
 
     def __init__(self, choices: int = 1) -> None:
         super().__init__(choices)
@@ -73,6 +73,8 @@ class UsageScanner(Account):
         self._lines: list[bytes] = []  # data lines of an event that has not ended yet
         self._skipping = False  # in a line that is too long
         self._head = self._tail = b"\xff"  # of an event that only delivered text; no text in UTF-8 has this byte
+        self._between = b"\xff"  # a tail and the next head
+        self._quotes = 0  # in that
 
     @property
     def inside_event(self) -> bool:
@@ -80,12 +82,13 @@ class UsageScanner(Account):
         return bool(self._carry or self._lines or self._skipping)
 
     def feed(self, data: bytes) -> bool:
-        """Was `data` one whole event like one before, but for its text? Then nothing can be in it that is not text."""
+        """Was `data` whole events like one before, but for their text? Then nothing can be in it that is not text."""
         head, tail = self._head, self._tail
         if data.startswith(head) and data.endswith(tail) and not (self._carry or self._lines or self._skipping):
             text = data[len(head) : -len(tail)]
-            if text and text.find(b'"') < 0:  # else the text may end inside
-                self.chunks += 1
+            texts = text.split(self._between)
+            if text.count(b'"') == (len(texts) - 1) * self._quotes and b"" not in texts:  # else a text may end inside
+                self.chunks += len(texts)
                 return True
         self._feed_lines(data)
         return False
@@ -135,6 +138,8 @@ class UsageScanner(Account):
         if text and len(lines) == 2 and data.endswith(b"\n\n"):
             start = len(b"data:") + text
             self._head, self._tail = data[:start], data[data.find(b'"', start) :]
+            self._between = between = self._tail + self._head
+            self._quotes = between.count(b'"')
 
     def _end_event(self) -> int:
         """A blank line. Returns what `_read_chunk` returns, for an event of one line."""
