@@ -83,6 +83,9 @@ def test_every_text_is_used() -> None:
         "why_",
         "show_",
         "policy_",
+        "name_",
+        "param_",
+        "value_",
         "outcome_",
         "standing_",
         "cause_",
@@ -108,3 +111,11 @@ def test_every_text_is_used() -> None:
         if not key.startswith(families) and f'"{key}"' not in code
     ]
     assert unused == []
+
+
+def test_every_policy_and_parameter_has_a_name() -> None:
+    english, japanese = texts("names.en.ts"), texts("names.ja.ts")
+    assert english.keys() == japanese.keys()
+    asked = {f"name_{policy.name}" for policy in catalogue.policies().policies}
+    asked |= {f"param_{param.name}" for policy in catalogue.policies().policies for param in policy.params}
+    assert {key for key in asked if key.replace("-", "_") not in english} == set()

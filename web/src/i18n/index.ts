@@ -4,11 +4,13 @@ import { dashEn } from "./dash.en";
 import { dashJa } from "./dash.ja";
 import { labEn } from "./lab.en";
 import { labJa } from "./lab.ja";
+import { namesEn } from "./names.en";
+import { namesJa } from "./names.ja";
 import { pagesEn } from "./pages.en";
 import { pagesJa } from "./pages.ja";
 
-export const en = { ...labEn, ...pagesEn, ...dashEn };
-export const ja: { [K in keyof typeof en]: (typeof en)[K] extends string ? string : (typeof en)[K] } = { ...labJa, ...pagesJa, ...dashJa };
+export const en = { ...labEn, ...namesEn, ...pagesEn, ...dashEn };
+export const ja: { [K in keyof typeof en]: (typeof en)[K] extends string ? string : (typeof en)[K] } = { ...labJa, ...namesJa, ...pagesJa, ...dashJa };
 export type Texts = typeof ja;
 export type Key = keyof Texts;
 

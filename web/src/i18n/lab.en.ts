@@ -60,6 +60,8 @@ export const labEn = {
   show_served: "Served in the window",
   show_recent: "Requests in the window",
   policies: "Policies",
+  calledWith: (v: V) => `${v.name} (${v.with})`,
+  calledAnd: ", ",
   policiesMore: "More policies",
   policyParameters: (v: V) => `Parameters of ${v.name}`,
   transport: "Clock",

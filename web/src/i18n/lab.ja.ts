@@ -62,6 +62,8 @@ export const labJa: Texts<typeof labEn> = {
   show_served: "窓の中の処理量",
   show_recent: "窓の中の件数",
   policies: "方式",
+  calledWith: (v: V) => `${v.name}(${v.with})`,
+  calledAnd: "、",
   policiesMore: "ほかの方式",
   policyParameters: (v: V) => `${v.name} のパラメーター`,
   transport: "時計",

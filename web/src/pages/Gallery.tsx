@@ -1,5 +1,6 @@
 import { useEffect } from "preact/hooks";
 import { t, type Key } from "../i18n";
+import { called } from "../lab/called";
 import { MODE_NAMES, modeOf } from "../lab/modes";
 import { addressOf, catalogued, gallery } from "../lab/session";
 import { told } from "../lab/titles";
@@ -19,7 +20,7 @@ export function GalleryPage() {
                 <li key={each.id}>
                   <h3><a href={addressOf(each)}>{told(each).title}</a></h3>
                   <p>{told(each).look}</p>
-                  <p class="quiet">{each.policies.join(" · ")}</p>
+                  <p class="quiet">{each.policies.map((spec) => called(spec, each.layer)).join(" · ")}</p>
                 </li>
               ))}
             </ul>
