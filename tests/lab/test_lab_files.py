@@ -135,7 +135,8 @@ TRACES = {
 }
 WRITTEN = {
     "fairq": b"arrival_s,client,input_tokens,output_tokens,after,think_s\n0,x,9,4,,\n0,y,9,4,,\n0,x,9,4,0,1.5\n",
-    "vllm-stamps": b"request_id,input_toks,output_toks,arrival_time,queued_ts,scheduled_ts,first_token_ts,last_token_ts\n"
+    "vllm-stamps": b"request_id,input_toks,output_toks,arrival_time,queued_ts,scheduled_ts,first_token_ts,"
+    b"last_token_ts\n"
     b"a,9,4,100.0,5.0,5.1,5.2,5.5\nb,9,4,100.5,5.5,5.6,5.7,6.0\n",
 }
 

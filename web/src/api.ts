@@ -1,12 +1,16 @@
 import type { Answer, LabFailure, Order, Policies, PolicyView, Scenarios, ScenarioView } from "./api.types";
 
-/** The server's refusal; its message is the command line's. */
-export class Refused extends Error {}
+/** The server's refusal; its message is the command line's. `places`: where in the scenario each of its lines is. */
+export class Refused extends Error {
+  constructor(message: string, readonly places: (string | number)[][] = []) {
+    super(message);
+  }
+}
 
 async function ask<T>(to: string, options?: RequestInit): Promise<T> {
   const response = await fetch(to, options);
   const body: unknown = await response.json();
-  if (!response.ok) throw new Refused((body as LabFailure).error.message);
+  if (!response.ok) throw new Refused((body as LabFailure).error.message, (body as LabFailure).error.places);
   return body as T;
 }
 
@@ -18,6 +22,11 @@ export function run(order: Order, signal?: AbortSignal): Promise<Answer> {
   };
   if (signal) options.signal = signal;
   return ask<Answer>("/api/lab/run", options);
+}
+
+/** The last seconds of one of the gateway's pools. */
+export function recent(pool: string, seconds: number): Promise<Answer> {
+  return ask<Answer>(`/api/lab/recent?pool=${encodeURIComponent(pool)}&seconds=${seconds}`);
 }
 
 let known: Promise<PolicyView[]> | undefined;

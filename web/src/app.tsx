@@ -3,6 +3,7 @@ import { useEffect } from "preact/hooks";
 import { t, type Key } from "./i18n";
 import { Hatches } from "./lab/colours";
 import { LabPage } from "./lab/LabPage";
+import { MODES } from "./lab/modes";
 import { CheckPage } from "./pages/Check";
 import { ChoosePage } from "./pages/Choose";
 import { GalleryPage } from "./pages/Gallery";
@@ -20,7 +21,7 @@ const PAGES: Record<string, () => JSX.Element> = { tour: TourPage, map: LineageP
 export function App() {
   const here = path.value;
   const page = here.split("/")[2] ?? "";
-  const Page = here === "/" ? DashPage : PAGES[page] ?? LabPage;
+  const Page = here === "/" ? DashPage : PAGES[page] ?? (here === "/lab" || page in MODES ? LabPage : NoPage);
   useEffect(() => {
     document.title = `${t("brand")} – ${document.querySelector("h1")?.textContent ?? ""}`;
   });
@@ -42,6 +43,15 @@ export function App() {
       </header>
       <main id="main" tabIndex={-1}><Page /></main>
       <footer class="bottom">{t("footer")}</footer>
+    </div>
+  );
+}
+
+function NoPage() {
+  return (
+    <div class="page">
+      <header class="lead"><h1>{t("noSuchPage")}</h1><p>{t("noSuchPageText", { path: path.value })}</p></header>
+      <p><a class="button" href="/lab">{t("navLab")}</a></p>
     </div>
   );
 }

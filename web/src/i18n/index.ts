@@ -8,9 +8,11 @@ import { namesEn } from "./names.en";
 import { namesJa } from "./names.ja";
 import { pagesEn } from "./pages.en";
 import { pagesJa } from "./pages.ja";
+import { recordedEn } from "./recorded.en";
+import { recordedJa } from "./recorded.ja";
 
-export const en = { ...labEn, ...namesEn, ...pagesEn, ...dashEn };
-export const ja: { [K in keyof typeof en]: (typeof en)[K] extends string ? string : (typeof en)[K] } = { ...labJa, ...namesJa, ...pagesJa, ...dashJa };
+export const en = { ...labEn, ...namesEn, ...pagesEn, ...dashEn, ...recordedEn };
+export const ja: { [K in keyof typeof en]: (typeof en)[K] extends string ? string : (typeof en)[K] } = { ...labJa, ...namesJa, ...pagesJa, ...dashJa, ...recordedJa };
 export type Texts = typeof ja;
 export type Key = keyof Texts;
 

@@ -1,5 +1,9 @@
 // The gallery's files are in English; this is their Japanese: [title, what to look for].
 export const titlesJa: Record<string, [string, string]> = {
+  "fleet/two-clients-three-workers": [
+    "利用者 2 人、エンジン 3 台",
+    "どの利用者のプロンプトも、それぞれ長い共通の接頭辞で始まります。接頭辞優先の配置は、キャッシュを持つエンジンへ必ず送るので、2 台に行列ができ、3 台目は何もしません。D²LPM は利用者にエンジンごとの割当を与え、使い切ったら別のエンジンへ送ります。そこでプロンプトを一度だけ計算し直すと 3 台すべてが働き、最初のトークンは半分以下の時間で届きます。",
+  ],
   "cluster/drf-paper": ["DRF 論文の例", "A のタスクはメモリー、B のタスクは CPU を多く使います。支配的占有率が小さいほうへ順に割り当てると、A が 3、B が 2 タスクで、どちらも 2/3 に揃います。"],
   "cluster/large-task-waits": ["収まらないタスクを飛ばすか、待つか", "次は大きなタスクの番ですが収まりません。stop は小さなタスクが終わるまで空きを取っておき、skip は小さなタスクで埋めます。小さなタスクが来続ける限り、大きなタスクは始まりません。"],
   "cluster/one-resource-is-not-enough": ["1 つの資源で公平でも、もう 1 つでは不公平", "CPU だけを揃えると A がメモリーを埋め、B は自分専用の半分のクラスターより悪くなります。支配的占有率なら両者とも 80 % です。"],

@@ -2,7 +2,8 @@ import { useRef, useState } from "preact/hooks";
 import { t } from "../i18n";
 import { pack, LONGEST } from "./address";
 import { csv, saved, svgOf, pngOf } from "./exports";
-import { answer, fork, openYaml, placeOf, scenario, scenarioId } from "./session";
+import { openFiles } from "./opening";
+import { answer, fork, held, placeOf, scenario, scenarioId } from "./session";
 
 function shownRuns() {
   const found = answer.value;
@@ -19,7 +20,7 @@ export function Files() {
     setTimeout(() => setTold(""), 2500);
   };
   const copy = async () => {
-    if (!scenarioId.value && pack(scenario.value).length > LONGEST) return say(t("tooLongForLink"));
+    if (held.value || answer.value?.layer === "ledger" || (!scenarioId.value && pack(scenario.value).length > LONGEST)) return say(t("tooLongForLink"));
     try {
       await navigator.clipboard.writeText(location.href);
       say(t("copied"));
@@ -39,16 +40,16 @@ export function Files() {
         <summary>{t("files")}</summary>
         <div class="menu-box">
           <button type="button" onClick={act(() => input.current?.click())}>{t("openFile")}</button>
-          <button type="button" disabled={!found} onClick={act(() => found && saved("scenario.yaml", found.yaml, "application/yaml"))}>{t("saveFile")}</button>
+          <button type="button" disabled={!found?.yaml} onClick={act(() => found && saved("scenario.yaml", found.yaml, "application/yaml"))}>{t("saveFile")}</button>
           <button type="button" disabled={!found} onClick={act(() => found && saved("fairq.csv", csv(found), "text/csv"))}>{t("saveCsv")}</button>
           <button type="button" disabled={!found} onClick={act(() => saved("fairq.svg", svgOf(shownRuns()), "image/svg+xml"))}>{t("saveSvg")}</button>
           <button type="button" disabled={!found} onClick={act(async () => saved("fairq.png", await pngOf(shownRuns()), "image/png"))}>{t("savePng")}</button>
         </div>
       </details>
-      <input ref={input} type="file" accept=".yaml,.yml" class="hidden" tabIndex={-1} aria-label={t("openFile")} onChange={async (event) => {
-        const file = event.currentTarget.files?.[0];
+      <input ref={input} type="file" multiple class="hidden" tabIndex={-1} aria-label={t("openFile")} onChange={async (event) => {
+        const files = [...(event.currentTarget.files ?? [])];
         event.currentTarget.value = "";
-        if (file) await openYaml(await file.text());
+        if (files.length) await openFiles(files);
       }} />
       <span role="status" class="told">{told}</span>
     </div>

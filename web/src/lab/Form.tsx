@@ -1,68 +1,67 @@
-// The scenario as a table to edit. Each mode says which fields its rows have; anything else of a scenario is kept.
-import { t, type Key } from "../i18n";
+// The scenario as a table to edit. Anything of a scenario that has no field is kept.
+import { t } from "../i18n";
+import { Box, typed, wrongAt } from "./Box";
 import { Dot } from "./colours";
+import { extras, ROWS, VALUES, type Field, type Value } from "./fields";
+import { Locks } from "./Locks";
+import { edit, fork, held, mode, scenario } from "./session";
 import { Icon } from "./Transport";
-import { edit, fork, mode, scenario } from "./session";
-import type { Mode } from "./modes";
-
-interface Field {
-  key: string;
-  label: Key;
-  least: number;
-  whole: boolean;
-  fallback: number | "";
-}
-
-const field = (key: string, label: Key, fallback: number | "", least = 0, whole = true): Field => ({ key, label, least, whole, fallback });
-const WEIGHT = field("weight", "weight", 1, 0, false);
-
-const ROWS: Record<Mode, { list: string; name: Key; id: string; fields: Field[]; fresh: () => Record<string, any> }> = {
-  cpu: { list: "tasks", name: "task", id: "id", fields: [field("arrival", "arrival", 0), field("burst", "burst", "", 1)], fresh: () => ({ burst: 3 }) },
-  router: { list: "tenants", name: "tenant", id: "id", fields: [field("cost", "cost", "", 1), field("count", "count", "", 1), WEIGHT, field("join", "join", 0)], fresh: () => ({ cost: 4, count: 4 }) },
-  link: { list: "packets", name: "flow", id: "flow", fields: [field("arrival", "arrival", 0), field("size", "size", "", 1), field("count", "count", 1, 1), field("every", "every", 0)], fresh: () => ({ arrival: 0, size: 4 }) },
-  engine: { list: "requests", name: "client", id: "client", fields: [field("at", "arrival", 0, 0, false), field("prompt", "promptTokens", "", 1), field("output", "outputTokens", "", 0), field("count", "count", 1, 1), field("every", "every", 0, 0, false)], fresh: () => ({ prompt: 256, output: 256 }) },
-  cluster: { list: "users", name: "user", id: "id", fields: [WEIGHT, field("tasks", "tasksOf", "", 1)], fresh: () => ({}) },
-  periodic: { list: "tasks", name: "task", id: "id", fields: [field("period", "period", "", 1), field("wcet", "wcet", "", 1), field("deadline", "deadline", "", 1), field("offset", "offset", 0)], fresh: () => ({ period: 10, wcet: 1 }) },
-  locks: { list: "tasks", name: "task", id: "id", fields: [field("arrival", "arrival", 0), field("burst", "burst", "", 1), field("priority", "priority", 0, -1000)], fresh: () => ({ burst: 3 }) },
-};
 
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const SHOWN = 16; // rows; larger scenarios are edited as files
 
-function extras(): Field[] {
-  if (mode.value !== "cpu") return [];
-  const rows = (scenario.value["tasks"] ?? []) as Record<string, any>[];
-  const keys: [string, Key][] = [["priority", "priority"], ["weight", "weight"], ["estimate", "estimate"], ["deadline", "deadline"]];
-  return keys.filter(([key]) => rows.some((row) => row[key] !== undefined)).map(([key, label]) => field(key, label, key === "weight" ? 1 : key === "priority" ? 0 : "", key === "priority" ? -1000 : 0));
+export function Form() {
+  const current = mode.value;
+  if (current === "ledger") return null;
+  const shape = ROWS[current];
+  const rows = (scenario.value[shape.list] ?? []) as Record<string, any>[];
+  const elsewhere = held.value !== null || scenario.value["workload"] !== undefined;
+  return (
+    <div class="form">
+      {(rows.length > 0 || !elsewhere) && <Table current={current} rows={rows} />}
+      {held.value && <p class="quiet">{t("traceFile", { name: held.value.name })}</p>}
+      <div class="form-more">
+        {current === "cluster" && <Capacity />}
+        {VALUES[current].filter((value) => !value.only || (value.only === "traced" ? held.value : scenario.value["workload"] !== undefined)).map((value) => <Single key={value.key} value={value} />)}
+        {current === "link" && <Weights />}
+      </div>
+    </div>
+  );
 }
 
-export function Form() {
-  const shape = ROWS[mode.value];
-  const rows = (scenario.value[shape.list] ?? []) as Record<string, any>[];
-  const fields = [...shape.fields, ...extras()];
-  const capacity = mode.value === "cluster" ? Object.keys((scenario.value["capacity"] ?? {}) as object) : [];
+function Table({ current, rows }: { current: Exclude<typeof mode.value, "ledger">; rows: Record<string, any>[] }) {
+  const shape = ROWS[current];
+  const fields = [...shape.fields, ...extras(current, rows)];
+  const capacity = current === "cluster" ? Object.keys((scenario.value["capacity"] ?? {}) as object) : [];
   const since = fork.value?.time ?? -Infinity;
-  const when = mode.value === "router" ? "join" : mode.value === "engine" ? "at" : mode.value === "periodic" ? "offset" : "arrival";
-  const fixed = (row: Record<string, any>) => Number(row[when] ?? 0) < since;
-  const names = mode.value === "link" || mode.value === "engine" ? [...new Set(rows.map((row) => String(row[shape.id])))] : rows.map((row) => String(row[shape.id]));
+  const fixed = (row: Record<string, any>) => Number(row[shape.when] ?? 0) < since;
+  const ids = rows.map((row) => String(row[shape.id]));
+  const names = shape.single ? ids : [...new Set(ids)];
+  const resources = current === "locks" ? [...new Set(rows.flatMap((row) => ((row["locks"] ?? []) as Record<string, any>[]).map((hold) => String(hold["resource"]))))] : [];
   const put = (at: number, key: string, text: string, of: Field) =>
     edit((next) => {
       const row = next[shape.list][at];
       if (text === "") delete row[key];
-      else row[key] = of.whole && /^-?\d+$/.test(text) ? Number(text) : text;
+      else row[key] = typed(text, of.whole);
+      return next;
+    });
+  const rename = (at: number, text: string) =>
+    edit((next) => {
+      next[shape.list][at][shape.id] = text;
+      if (current === "link" && next["flows"] && !next["flows"].some((flow: Record<string, any>) => flow["id"] === text) && text) next["flows"].push({ id: text });
       return next;
     });
   const add = () =>
     edit((next) => {
-      const known = new Set(((next[shape.list] ?? []) as Record<string, any>[]).map((row) => String(row[shape.id])));
-      const id = mode.value === "link" ? names[0] ?? "A" : [...LETTERS].find((letter) => !known.has(letter)) ?? `T${known.size + 1}`;
-      const demand = mode.value === "cluster" ? { demand: Object.fromEntries(capacity.map((resource) => [resource, 1])) } : {};
-      const start = Number.isFinite(since) && mode.value !== "cluster" ? { [when]: Math.ceil(since) } : {};
-      next[shape.list] = [...(next[shape.list] ?? []), { [shape.id]: id, ...shape.fresh(), ...demand, ...start }];
+      const known = new Set(ids);
+      const id = current === "link" ? names[0] ?? "A" : [...LETTERS].find((letter) => !known.has(letter)) ?? `T${known.size + 1}`;
+      const demand = current === "cluster" ? { demand: Object.fromEntries(capacity.map((resource) => [resource, 1])) } : {};
+      const start = Number.isFinite(since) && current !== "cluster" ? { [shape.when]: Math.ceil(since) } : {};
+      next[shape.list] = [...(next[shape.list] ?? []), { [shape.id]: id, ...shape.fresh, ...demand, ...start }];
       return next;
     });
   return (
-    <div class="form">
+    <>
       <div class="scroll" tabIndex={0} role="region" aria-label={t("edit")}>
         <table>
           <thead>
@@ -70,29 +69,30 @@ export function Form() {
               <th scope="col">{t(shape.name)}</th>
               {fields.map((each) => <th key={each.key} scope="col">{t(each.label)}</th>)}
               {capacity.map((resource) => <th key={resource} scope="col">{t("demandOf", { resource })}</th>)}
-              {mode.value === "locks" && <th scope="col">{t("lockOf")}</th>}
+              {current === "locks" && <th scope="col">{t("lockOf")}</th>}
               <td />
             </tr>
           </thead>
           <tbody>
             {rows.slice(0, SHOWN).map((row, at) => {
-              const id = String(row[shape.id]);
+              const id = ids[at]!;
+              const wrong = wrongAt([shape.list, at]);
               return (
                 <tr key={at} data-row={id}>
-                  <th scope="row"><Dot index={names.indexOf(id)} />{id}</th>
+                  <th scope="row"><span class="bar-name"><Dot index={names.indexOf(id)} /><Box whole={false} size={4} disabled={fixed(row)} value={id} label={t("fieldOf", { field: t("name"), name: `${at + 1}` })} at={[shape.list, at, shape.id]} put={(text) => rename(at, text)} /></span>{wrong && <span class="wrong">{wrong}</span>}</th>
                   {fields.map((each) => (
                     <td key={each.key}>
-                      <Box whole={each.whole} least={each.least} disabled={fixed(row)} value={row[each.key] ?? each.fallback} empty={each.key === "tasks" ? t("endless") : ""}
-                        label={t("fieldOf", { field: t(each.label), name: id })} put={(text) => put(at, each.key, text, each)} />
+                      <Box whole={each.whole} least={each.least} disabled={fixed(row)} value={row[each.key] ?? (row["batches"] || row["bursts"] ? "" : each.fallback)} at={[shape.list, at, each.key]}
+                        empty={each.key === "tasks" || each.key === "duration" ? t("endless") : row["batches"] || row["bursts"] ? t("oneByOne") : ""} label={t("fieldOf", { field: t(each.label), name: id })} put={(text) => put(at, each.key, text, each)} />
                     </td>
                   ))}
                   {capacity.map((resource) => (
                     <td key={resource}>
-                      <input type="number" min={0} size={5} value={row["demand"]?.[resource] ?? 0} aria-label={t("fieldOf", { field: t("demandOf", { resource }), name: id })}
-                        onInput={(event) => { const value = Number(event.currentTarget.value); edit((next) => { next["users"][at].demand = { ...next["users"][at].demand, [resource]: value }; return next; }); }} />
+                      <Box whole least={0} value={row["demand"]?.[resource] ?? 0} label={t("fieldOf", { field: t("demandOf", { resource }), name: id })} at={["users", at, "demand", resource]}
+                        put={(text) => edit((next) => { next["users"][at].demand = { ...next["users"][at].demand, [resource]: typed(text, true) }; return next; })} />
                     </td>
                   ))}
-                  {mode.value === "locks" && <td class="quiet">{((row["locks"] ?? []) as Record<string, any>[]).map((hold) => t("lockText", { resource: hold["resource"], at: hold["at"], for: hold["for"] })).join("; ")}</td>}
+                  {current === "locks" && <td><Locks task={at} name={id} holds={row["locks"] ?? []} resources={resources} disabled={fixed(row)} /></td>}
                   <td>
                     <button type="button" class="plain small" disabled={rows.length < 2 || fixed(row)} aria-label={t("removeRow", { name: id })} title={t("removeRow", { name: id })}
                       onClick={() => edit((next) => { (next[shape.list] as unknown[]).splice(at, 1); return next; })}><Icon d="M6 6l12 12M18 6 6 18" /></button>
@@ -104,41 +104,76 @@ export function Form() {
         </table>
       </div>
       {rows.length > SHOWN && <p class="quiet">… {rows.length}</p>}
-      <div class="form-more">
-        <button type="button" class="plain" onClick={add}><Icon d="M5 12h14M12 5v14" />{t("addRow")}</button>
-        {capacity.map((resource) => <Single key={resource} label={`${t("capacity")}: ${resource}`} value={scenario.value["capacity"][resource]} put={(value) => edit((next) => ({ ...next, capacity: { ...next["capacity"], [resource]: value } }))} least={1} />)}
-        {mode.value === "cpu" && <Single label={t("switchCost")} value={scenario.value["switch_cost"] ?? 0} put={(value) => edit((next) => ({ ...next, switch_cost: value }))} least={0} />}
-        {mode.value === "cpu" && <Single label={t("cpus")} value={scenario.value["cpus"] ?? 1} put={(value) => edit((next) => ({ ...next, cpus: value }))} least={1} />}
-        {mode.value === "link" && ((scenario.value["flows"] ?? []) as Record<string, any>[]).map((flow, at) => (
-          <label key={at} class="single">{t("fieldOf", { field: t("weight"), name: String(flow["id"]) })}
-            <input type="text" size={4} value={flow["weight"] ?? 1} onInput={(event) => { const value = event.currentTarget.value; edit((next) => { next["flows"][at].weight = value; return next; }); }} />
-          </label>
-        ))}
-      </div>
-    </div>
+      <button type="button" class="plain" onClick={add}><Icon d="M5 12h14M12 5v14" />{t("addRow")}</button>
+    </>
   );
 }
 
-interface BoxProps {
-  whole: boolean;
-  least?: number | undefined;
-  most?: number | undefined;
-  disabled?: boolean;
-  value: string | number;
-  empty?: string;
-  label: string;
-  put: (text: string) => void;
+/** A value of the whole scenario. */
+function Single({ value }: { value: Value }) {
+  const given = scenario.value[value.key] ?? value.fallback;
+  const put = (to: string | number | boolean) =>
+    edit((next) => {
+      if (to === "") delete next[value.key];
+      else next[value.key] = to;
+      return next;
+    });
+  const label = t(value.label);
+  const current = mode.value;
+  if (value.kind === "switch") return <label class="single"><input type="checkbox" checked={given === true} onChange={(event) => put(event.currentTarget.checked)} />{label}</label>;
+  if (value.kind === "choice")
+    return <label class="single">{label}<select value={String(given)} onChange={(event) => put(event.currentTarget.value)}>{value.choices!.map((each) => <option key={each} value={each}>{each || t("asPreset")}</option>)}</select></label>;
+  return <span class="single">{label}<Box whole={value.kind === "whole"} least={value.least} value={given as string | number} label={label} size={value.key === "workload" ? 48 : value.kind === "text" ? 14 : 5} empty={value.fallback === "" && value.kind === "whole" ? (current === "engine" || current === "fleet" ? t("asPreset") : "–") : ""} at={[value.key]} put={(text) => put(typed(text, value.kind === "whole"))} /></span>;
 }
 
-export function Box({ whole, least, most, disabled = false, value, empty = "", label, put }: BoxProps) {
-  const common = { size: 5, disabled, value, placeholder: empty, "aria-label": label };
-  return whole ? (
-    <input type="number" min={least} max={most} {...common} onInput={(event) => put(event.currentTarget.value)} />
-  ) : (
-    <input type="text" {...common} onInput={(event) => put(event.currentTarget.value)} />
+function Capacity() {
+  const capacity = (scenario.value["capacity"] ?? {}) as Record<string, any>;
+  const add = () =>
+    edit((next) => {
+      const name = ["cpu", "mem", "gpu", "disk", "net"].find((each) => !(each in next["capacity"])) ?? `r${Object.keys(next["capacity"]).length + 1}`;
+      next["capacity"] = { ...next["capacity"], [name]: 10 };
+      for (const user of next["users"]) user.demand = { ...user.demand, [name]: 1 };
+      return next;
+    });
+  const remove = (resource: string) =>
+    edit((next) => {
+      delete next["capacity"][resource];
+      for (const user of next["users"]) delete user.demand[resource];
+      return next;
+    });
+  return (
+    <>
+      {Object.entries(capacity).map(([resource, amount]) => {
+        const label = `${t("capacity")}: ${resource}`;
+        return (
+          <span key={resource} class="single">{label}<Box whole least={1} value={amount} label={label} at={["capacity", resource]} put={(text) => edit((next) => ({ ...next, capacity: { ...next["capacity"], [resource]: typed(text, true) } }))} />
+            <button type="button" class="plain small" disabled={Object.keys(capacity).length < 2} aria-label={t("removeRow", { name: resource })} onClick={() => remove(resource)}><Icon d="M6 6l12 12M18 6 6 18" /></button>
+          </span>
+        );
+      })}
+      <button type="button" class="plain small" onClick={add}><Icon d="M5 12h14M12 5v14" />{t("addResource")}</button>
+    </>
   );
 }
 
-function Single({ label, value, put, least }: { label: string; value: number; put: (value: number) => void; least: number }) {
-  return <label class="single">{label}<input type="number" min={least} size={4} value={value} onInput={(event) => put(Number(event.currentTarget.value))} /></label>;
+/** Of a link's flows. Where none are listed every flow has weight 1; the first change lists them. */
+function Weights() {
+  const listed = (scenario.value["flows"] ?? []) as Record<string, any>[];
+  const named = [...new Set(((scenario.value["packets"] ?? []) as Record<string, any>[]).map((packet) => String(packet["flow"])))];
+  const flows = listed.length ? listed : named.map((id): Record<string, any> => ({ id }));
+  const put = (at: number, text: string) =>
+    edit((next) => {
+      next["flows"] = structuredClone(flows);
+      if (text === "") delete next["flows"][at].weight;
+      else next["flows"][at].weight = text;
+      return next;
+    });
+  return (
+    <fieldset class="weights">
+      <legend>{t("weight")}</legend>
+      {flows.slice(0, SHOWN).map((flow, at) => (
+        <span key={at} class="single">{String(flow["id"])}<Box whole={false} size={3} value={flow["weight"] ?? 1} label={t("fieldOf", { field: t("weight"), name: String(flow["id"]) })} at={["flows", at, "weight"]} put={(text) => put(at, text)} /></span>
+      ))}
+    </fieldset>
+  );
 }

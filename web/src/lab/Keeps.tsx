@@ -16,7 +16,7 @@ export function Keeps({ answer, run, place }: { answer: Answer; run: RunView; pl
   if (!parts.length) return <p class="quiet">{t("keepsNothing")}</p>;
   const scalars = parts.filter(([, value]) => value === null || typeof value !== "object");
   // In the router the clock is that of the dispatch; the reset that follows the last one is noted beside it.
-  const clock = answer.layer === "router" && step?.what["virtual_time"] != null ? step.what["virtual_time"] : undefined;
+  const clock = (answer.layer === "router" || answer.layer === "ledger") && step?.what["virtual_time"] != null ? step.what["virtual_time"] : undefined;
   const v = scalars.find(([key]) => key === "virtual_time")?.[1];
   const line = clock ?? v;
   return (

@@ -8,7 +8,9 @@ import { Form } from "./Form";
 import { MODE_NAMES, MODES, modeOf, type Mode } from "./modes";
 import { onKey } from "./player";
 import { Policies } from "./Policies";
-import { answer, embedded, gallery, load, mode, openYaml, policies, position, predict, scenario, scenarioId, shown } from "./session";
+import { Recorded } from "./Opened";
+import { dropped, openFiles } from "./opening";
+import { answer, embedded, gallery, held, load, mode, policies, position, predict, scenario, scenarioId, shown } from "./session";
 import { Stage } from "./Stage";
 import { told } from "./titles";
 
@@ -31,7 +33,7 @@ export function LabPage() {
     const stop = effect(() => {
       const all = [scenarioId.value, scenario.value, policies.value, position.value, predict.value, lang.value, theme.value, mode.value];
       clearTimeout(timer);
-      if (!answer.value || !all.length) return;
+      if (!answer.value || !all.length || held.value || answer.value.layer === "ledger") return; // a file is in no address
       timer = setTimeout(() => {
         if (embedded.peek() || !location.pathname.startsWith("/lab") || location.pathname.split("/").length > 3) return;
         const defaults = { scenario: MODES[mode.peek()].scenario, policies: MODES[mode.peek()].policies };
@@ -66,7 +68,7 @@ export function LabPage() {
       class={drop ? "lab drop" : "lab"}
       onDragOver={(event) => { event.preventDefault(); setDrop(true); }}
       onDragLeave={(event) => event.currentTarget === event.target && setDrop(false)}
-      onDrop={async (event) => { event.preventDefault(); setDrop(false); const file = event.dataTransfer?.files[0]; if (file) await openYaml(await file.text()); }}
+      onDrop={async (event) => { event.preventDefault(); setDrop(false); if (event.dataTransfer) await openFiles(await dropped(event.dataTransfer)); }}
     >
       {drop && <p class="drop-note">{t("dropHere")}</p>}
       <nav class="tabs" aria-label={t("modes")}>
@@ -76,19 +78,21 @@ export function LabPage() {
         <h1>{t(`mode${upper(current)}` as Key)}</h1>
         <p>{t(`lead${upper(current)}` as Key)}</p>
       </header>
-      <div class="setup">
-        <div class="setup-left">
-          <label class="scenario">{t("scenario")}
-            <select value={scenarioId.value ?? ""} onChange={(event) => { const id = event.currentTarget.value; if (id) void load(current, { scenario: id, custom: null, policies: null, step: 0, predict: predict.value }); }}>
-              {!scenarioId.value && <option value="">{t("scenarioEdited")}</option>}
-              {own.map((each) => <option key={each.id} value={each.id}>{told(each).title}</option>)}
-            </select>
-          </label>
-          {named && <p class="look-for"><strong>{t("lookFor")}</strong> {told(named).look}</p>}
-          <Policies />
+      {current === "ledger" ? <Recorded /> : (
+        <div class="setup">
+          <div class="setup-left">
+            <label class="scenario">{t("scenario")}
+              <select value={scenarioId.value ?? ""} onChange={(event) => { const id = event.currentTarget.value; if (id) void load(current, { scenario: id, custom: null, policies: null, step: 0, predict: predict.value, recent: null, broken: false }); }}>
+                {!scenarioId.value && <option value="">{held.value ? held.value.name : t("scenarioEdited")}</option>}
+                {own.map((each) => <option key={each.id} value={each.id}>{told(each).title}</option>)}
+              </select>
+            </label>
+            {named && <p class="look-for"><strong>{t("lookFor")}</strong> {told(named).look}</p>}
+            <Policies />
+          </div>
+          <Form />
         </div>
-        <Form />
-      </div>
+      )}
       <Stage />
       <p class="caution">{t(`caution${upper(current)}` as Key)}</p>
       <p class="keys"><button type="button" class="plain" aria-expanded={help} onClick={() => setHelp(!help)}>{t("help")} <kbd>?</kbd></button> {help && <span>{t("helpText")}</span>}</p>

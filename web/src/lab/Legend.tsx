@@ -23,7 +23,7 @@ export function Legend({ answer, run }: { answer: Answer; run: RunView }) {
       <ul class="legend">
         {!linesOf(answer, run).coloured && entities(answer).slice(0, 6).map((client, index) => <li key={client}><Dot index={index} />{client}</li>)}
         {(["switch", "wait", "run"] as const).map((state) => states[state] && (
-          <li key={state}><svg width="22" height="14" class={`mark ${state}`}><rect class="key-bar" x="1" y="1" width="20" height="12" /></svg>{t(states[state])}</li>
+          <li key={state}><svg width="22" height="14" class={state === "run" ? "" : `mark ${state}`}><rect class="key-bar" x="1" y="1" width="20" height="12" /></svg>{t(states[state])}</li>
         ))}
       </ul>
     );

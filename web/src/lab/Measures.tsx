@@ -23,7 +23,10 @@ export function Measures(props: Props) {
     case "link":
       return <Link {...props} />;
     case "engine":
+    case "fleet":
       return <Engine {...props} />;
+    case "ledger":
+      return <Ledger {...props} />;
     default:
       return <Cluster {...props} />;
   }
@@ -189,5 +192,37 @@ function Engine({ answer, run, place }: Props) {
         })}
       </tbody>
     </table>
+  );
+}
+
+const requestsOf = (run: RunView) => run.result["requests"] as Record<string, any>[];
+const sentOf = once((run: RunView) => sums(requestsOf(run), "tenant", moment("dispatched"), [(one) => one["wait"], (one) => one["charge"]]));
+
+/** What each tenant was given so far, and how long it waited for it. */
+function Ledger({ answer, run, place }: Props) {
+  const at = num(run.steps[place]?.time ?? 0) + 1e-6;
+  const weights = new Map((answer.scenario["tenants"] as Record<string, any>[]).map((one) => [one["id"] as string, one["weight"] as string]));
+  const rows = entities(answer).map((name, index) => {
+    const own = sentOf(run).get(name);
+    const count = own ? upTo(own.moments, at) : 0;
+    const charged = count ? own!.totals[1]![count - 1]! : 0;
+    return { name, index, count, charged, normalized: charged / num(weights.get(name) ?? 1), mean: count ? own!.totals[0]![count - 1]! / count : null, longest: count ? own!.highest[count - 1]! : null };
+  });
+  const seconds = (value: number | null) => (value === null ? "–" : t("dashSeconds", { n: say(value) }));
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={`${t("metrics")}: ${run.spec}`}>
+      <table class="measures">
+        <caption>{t("soFar")}</caption>
+        <thead><tr><th scope="col">{t("tenant")}</th><th scope="col">{t("weight")}</th><th scope="col">{t("jobs")}</th><th scope="col">{t("perWeight")}</th><th scope="col">{t("meanWait")}</th><th scope="col">{t("maxWait")}</th></tr></thead>
+        <tbody>
+          {rows.slice(0, 24).map((row) => (
+            <tr key={row.name} data-tenant={row.name}>
+              <th scope="row"><Dot index={row.index} />{row.name}</th><td>{weights.get(row.name)}</td><td>{row.count}</td><td>{say(row.normalized)}</td><td>{seconds(row.mean)}</td><td>{seconds(row.longest)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {rows.length > 24 && <p class="quiet">… {rows.length}</p>}
+    </div>
   );
 }

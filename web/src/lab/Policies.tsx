@@ -1,7 +1,8 @@
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { ParamView, PolicyView } from "../api.types";
 import { coded, t } from "../i18n";
-import { Box } from "./Form";
+import { Box } from "./Box";
 import { Icon } from "./Transport";
 import { MODES, USUAL } from "./modes";
 import { catalogue, choose, mode, policies } from "./session";
@@ -20,11 +21,11 @@ export function Policies() {
   };
   const shown = [...usual, ...chosen.filter((spec) => !usual.includes(spec))];
   return (
-    <section class="policies" aria-label={t("policies")}>
+    <section class="policies" hidden={!usual.length && !chosen.length} aria-label={t("policies")}>
       <h2>{t("policies")}</h2>
       <div class="pills">
         {shown.map((spec) => (
-          <button key={spec} type="button" class="pill" aria-pressed={chosen.includes(spec)} title={coded("policy", spec.split(":")[0]!, "policy_other")} onClick={() => flip(spec)}>{spec}</button>
+          <button key={spec} type="button" class="pill" aria-pressed={chosen.includes(spec)} title={coded("policy", nameOf(spec), "policy_other")} onClick={() => flip(spec)}>{spec}</button>
         ))}
         <label class="pill add">
           <span class="hidden">{t("policiesMore")}</span>
@@ -36,13 +37,27 @@ export function Policies() {
       </div>
       <div class="parameters">
         {chosen.map((spec, index) => {
-          const policy = catalogue.value.find((each) => each.name === spec.split(":")[0]);
-          return policy?.params.length ? <Parameters key={`${index}${policy.name}`} spec={spec} policy={policy} change={(to) => choose(chosen.map((each, at) => (at === index ? to : each)))} /> : null;
+          const policy = catalogue.value.find((each) => each.name === nameOf(spec));
+          const [own, placement] = parts(spec);
+          const put = (to: string) => choose(chosen.map((each, at) => (at === index ? to : each)));
+          return policy && (policy.params.length || placement) ? (
+            <Parameters key={`${index}${policy.name}`} spec={own} policy={policy} change={(to) => put(placement ? `${to} @${placement}` : to)}>
+              {placement && <span class="parameter">@ <Box whole={false} size={24} value={placement} label={t("placementOf", { name: policy.name })} at={["placement"]} put={(to) => put(to ? `${own} @${to}` : own)} /></span>}
+            </Parameters>
+          ) : null;
         })}
       </div>
     </section>
   );
 }
+
+/** POLICY @PLACEMENT in a fleet, else the policy alone. */
+function parts(spec: string): [string, string] {
+  const at = spec.indexOf(" @");
+  return at < 0 ? [spec, ""] : [spec.slice(0, at), spec.slice(at + 2)];
+}
+
+const nameOf = (spec: string) => parts(spec)[0].split(":")[0]!;
 
 export function parametersOf(spec: string): Record<string, string> {
   const rest = spec.slice(spec.indexOf(":") + 1);
@@ -50,9 +65,9 @@ export function parametersOf(spec: string): Record<string, string> {
   return Object.fromEntries(rest.split(",").filter(Boolean).map((item) => [item.split("=")[0]!.replaceAll("-", "_"), item.slice(item.indexOf("=") + 1)]));
 }
 
-function Parameters({ spec, policy, change }: { spec: string; policy: PolicyView; change: (spec: string) => void }) {
+function Parameters({ spec, policy, change, children }: { spec: string; policy: PolicyView; change: (spec: string) => void; children?: ComponentChildren }) {
   const given = parametersOf(spec);
-  const main = policy.params.find((param) => param.name === "quantum") ?? policy.params[0]!;
+  const main = policy.params.find((param) => param.name in given) ?? policy.params.find((param) => param.name === "quantum") ?? policy.params[0];
   const [open, setOpen] = useState(false);
   const put = (name: string, value: string) => {
     const next = { ...given, [name]: value };
@@ -64,9 +79,10 @@ function Parameters({ spec, policy, change }: { spec: string; policy: PolicyView
   const field = (param: ParamView) => <Parameter key={param.name} param={param} value={given[param.name] ?? String(param.default)} put={(value) => put(param.name, value)} label={`${policy.name} ${param.name}`} />;
   return (
     <fieldset class="parameter-set">
-      <legend>{policy.name}</legend>
-      {field(main)}
+      <legend>{spec}</legend>
+      {main && field(main)}
       {open && policy.params.filter((param) => param !== main).map(field)}
+      {children}
       {policy.params.length > 1 && (
         <button type="button" class="plain small" aria-expanded={open} aria-label={t("policyParameters", { name: policy.name })} onClick={() => setOpen(!open)}><Icon d={open ? "M5 12h14" : "M5 12h14M12 5v14"} /></button>
       )}

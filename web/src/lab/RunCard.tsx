@@ -1,9 +1,11 @@
 import { useState } from "preact/hooks";
 import type { Answer, RunView } from "../api.types";
 import { coded, t } from "../i18n";
+import { show } from "../numbers";
+import { lang } from "../settings";
 import { Dot } from "./colours";
 import { decides } from "./deciding";
-import { compared, sentences } from "./explain";
+import { clientOf, compared, sentences } from "./explain";
 import { Compared, Keeps } from "./Keeps";
 import { Measures } from "./Measures";
 import { seek } from "./player";
@@ -25,6 +27,7 @@ export function RunCard({ answer, run, index, end, note }: { answer: Answer; run
       <header>
         <h3>{run.spec}{note && <span class="note">{note}</span>}</h3>
         <p>{coded("policy", run.policy, "policy_other")}</p>
+        {answer.layer === "ledger" && <p class="quiet">{t("recordedAt", { time: new Date(run.result["began"]).toLocaleString(lang.value) })}{run.result["left_out"] > 0 && ` ${t("recordedLeftOut", { n: show(run.result["left_out"], lang.value) })}`} {(run.result["notes"] as string[]).join("; ")}</p>}
         <button type="button" class="plain" aria-expanded={source} onClick={() => setSource(!source)}>{source ? t("sourceHide") : t("source")}</button>
       </header>
       <Timeline answer={answer} run={run} place={place} end={end} />
@@ -34,7 +37,7 @@ export function RunCard({ answer, run, index, end, note }: { answer: Answer; run
         {found && <Compared what={found.what} of={found.of} names={names} />}
         {predict.value && <Predict answer={answer} run={run} place={place} names={names} />}
       </div>
-      {details.value && <div class="panels">
+      {details.value && <div class={`panels of-${answer.layer}`}>
         <div class="panel"><Work answer={answer} run={run} place={place} /></div>
         <div class="panel"><h4 class="panel-title">{t("keeps")}</h4><Keeps answer={answer} run={run} place={place} /></div>
         <div class="panel"><Measures answer={answer} run={run} place={place} /></div>
@@ -48,12 +51,13 @@ export function RunCard({ answer, run, index, end, note }: { answer: Answer; run
 /** Before the next choice is shown, the reader makes it. */
 function Predict({ answer, run, place, names }: { answer: Answer; run: RunView; place: number; names: string[] }) {
   const [told, setTold] = useState<{ at: number; guess: string; who: string } | null>(null);
+  const inEngine = answer.layer === "engine" || answer.layer === "fleet";
   const next = run.steps.findIndex((_, at) => at > place && decides(run.steps, at));
   if (next < 0) return told && told.at === place ? <Verdict {...told} /> : null;
   const step = run.steps[next]!;
-  const who: string = answer.layer === "router" ? step.what["tenant"] : answer.layer === "cluster" ? step.what["user"] : answer.layer === "link" ? step.what["packet"] : step.what["ran"][0];
+  const who: string = step.kind === "place" ? step.what["placed"].engine : answer.layer === "router" || answer.layer === "ledger" ? step.what["tenant"] : inEngine ? clientOf(run, step.what["admitted"][0] ?? "") : answer.layer === "cluster" ? step.what["user"] : answer.layer === "link" ? step.what["packet"] : step.what["ran"][0];
   const before = run.steps[next - 1];
-  const waiting = answer.layer === "cpu" ? [...(before?.queues["ready"] ?? []), ...(before?.running ?? [])] : answer.layer === "link" ? Object.values(before?.queues ?? {}).flatMap((queue) => queue.slice(0, 1)) : [...new Set([...Object.keys(before?.queues ?? {}), ...((step.what["joined"] ?? []) as string[])])];
+  const waiting = step.kind === "place" ? Object.keys(step.what["placed"].saw.inflight) : inEngine ? Object.keys((step.what["waiting"] ?? {}) as object) : answer.layer === "cpu" ? [...(before?.queues["ready"] ?? []), ...(before?.running ?? [])] : answer.layer === "link" ? Object.values(before?.queues ?? {}).flatMap((queue) => queue.slice(0, 1)) : [...new Set([...Object.keys(before?.queues ?? {}), ...((step.what["joined"] ?? []) as string[])])];
   const options = [...new Set([...waiting, who])].sort();
   return (
     <div class="predict">

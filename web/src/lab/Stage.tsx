@@ -4,7 +4,7 @@ import { num } from "../numbers";
 import { sentences } from "./explain";
 import { linesOf } from "./marks";
 import { RunCard } from "./RunCard";
-import { answer, busy, fork, placeOf, playing, position, problem, quick } from "./session";
+import { answer, busy, fork, placeOf, playing, position, problem, quick, warning } from "./session";
 import { Transport } from "./Transport";
 
 /** The clock and the runs on it; also on the tour. */
@@ -15,13 +15,14 @@ export function Stage() {
   const end = Math.max(1, ...ends);
   return (
     <>
-      {problem.value && <p class="alert problem" role="alert">{problem.value}</p>}
+      {problem.value && <p class="alert problem" role="alert">{t("wrongInput")} {problem.value}</p>}
+      {warning.value && <p class="fork" role="status">{t(warning.value.key, { name: warning.value.name })}</p>}
       {found && <Transport />}
       {fork.value && (
         <p class="fork" role="status">{t("forkAt", { time: String(num(fork.value.time)) })} <button type="button" class="plain" onClick={() => (fork.value = null)}>{t("forkEnd")}</button></p>
       )}
-      <div class={`runs${quick.value ? " quick" : ""}`} aria-busy={busy.value}>
-        {found ? found.runs.map((run, index) => <RunCard key={`${run.spec}${index}`} answer={found} run={run} index={index} end={end} />) : <p class="quiet">{problem.value ? "" : t("computing")}</p>}
+      <div class={`runs${quick.value ? " quick" : ""}${(found?.runs.length ?? 0) + (before?.runs.length ?? 0) > 1 ? " several" : ""}`} aria-busy={busy.value}>
+        {found ? found.runs.map((run, index) => <RunCard key={`${run.spec}${index}`} answer={found} run={run} index={index} end={end} />) : <p class="quiet">{problem.value || !busy.value ? "" : t("computing")}</p>}
         {before && found && before !== found && before.runs.map((run, index) => <RunCard key={`before${run.spec}${index}`} answer={before} run={run} index={index} end={end} note={t("forkBefore")} />)}
       </div>
       <Spoken />

@@ -38,7 +38,7 @@ export function Transport() {
         <input type="checkbox" checked={details.value} onChange={(event) => (details.value = event.currentTarget.checked)} />
         {t("details")}
       </label>
-      {!embedded.value && !fork.value && (
+      {!embedded.value && !fork.value && answer.value?.layer !== "ledger" && (
         <button type="button" class="plain" title={t("forkTitle")} disabled={!answer.value} onClick={() => answer.value && (fork.value = { time: now.value, before: answer.value })}>{t("fork")}</button>
       )}
       {!embedded.value && <Files />}

@@ -17,7 +17,8 @@ interface Props {
 export function Work(props: Props) {
   if (props.answer.layer === "cpu") return <CpuWork {...props} />;
   if (props.answer.layer === "cluster") return <ClusterWork {...props} />;
-  if (props.answer.layer === "engine") return <EngineWork {...props} />;
+  if (props.answer.layer === "engine" || props.answer.layer === "fleet") return <EngineWork {...props} />;
+  if (props.answer.layer === "ledger") return <LedgerWork {...props} />;
   return <FlowWork {...props} />;
 }
 
@@ -94,6 +95,7 @@ function EngineWork({ answer, run, place }: Props) {
           <output>{waiting[name] ?? 0}</output>
         </div>
       ))}
+      {step?.what["engines"] && <Engines engines={step.what["engines"]} lit={step.what["engine"]} />}
       <h4>{t("kvCache")}</h4>
       <div class="bar-row" data-kv>
         <span class="bar-name">KV</span>
@@ -101,6 +103,44 @@ function EngineWork({ answer, run, place }: Props) {
         <output>{show((100 * (all - num(step?.what["free"] ?? 0))) / Math.max(all, 1), lang.value, 0)} %</output>
       </div>
       <p class="scalar"><span>{t("batchSize")}</span><output>{step?.running.length ?? 0}</output></p>
+    </div>
+  );
+}
+
+/** A fleet's engines, each with what waits at it and what runs in it. */
+function Engines({ engines, lit }: { engines: Record<string, Record<string, number>>; lit: string }) {
+  return (
+    <table class="measures">
+      <thead><tr><th scope="col">{t("engine")}</th><th scope="col">{t("stateWait")}</th><th scope="col">{t("batchSize")}</th><th scope="col">{t("kvCache")}</th></tr></thead>
+      <tbody>
+        {Object.entries(engines).map(([name, one]) => (
+          <tr key={name} class={name === lit ? "lit" : ""} data-engine={name}><th scope="row">{name}</th><td>{one["waiting"]}</td><td>{one["running"]}</td><td>{percent(1 - one["free"]! / one["blocks"]!, lang.value)}</td></tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+const most = once((run: RunView) => largest(run.steps, (step) => [...Object.values(step.what["waiting"] as object), ...Object.values(step.what["inflight"] as object)], 1));
+
+/** Who waits and who is in flight, now. */
+function LedgerWork({ answer, run, place }: Props) {
+  const step = run.steps[place];
+  const names = entities(answer);
+  const [waiting, inflight] = [step?.what["waiting"] ?? {}, step?.what["inflight"] ?? {}] as Record<string, number>[];
+  const shown = names.filter((name) => waiting![name] || inflight![name]);
+  const row = (kind: string, counts: Record<string, number>, name: string) => (
+    <div key={name} class="bar-row" data-bar={`${kind}.${name}`}>
+      <span class="bar-name"><Dot index={names.indexOf(name)} />{name}</span>
+      <span class="bar-box"><span class={`bar tone-${names.indexOf(name) % 6}`} style={{ width: `${(100 * (counts[name] ?? 0)) / most(run)}%` }} /></span>
+      <output>{counts[name] ?? 0}</output>
+    </div>
+  );
+  return (
+    <div class="work">
+      <div class="bars"><h4>{t("stateWait")}</h4>{shown.slice(0, 12).map((name) => row("waiting", waiting!, name))}{!shown.length && <p class="quiet">{t("empty")}</p>}</div>
+      {shown.length > 0 && <div class="bars"><h4>{t("stateFlight")}</h4>{shown.slice(0, 12).map((name) => row("inflight", inflight!, name))}</div>}
+      {shown.length > 12 && <p class="quiet">… {shown.length}</p>}
     </div>
   );
 }

@@ -5,6 +5,8 @@ export interface Shown {
   policies: string[] | null;
   step: number;
   predict: boolean;
+  broken: boolean; // an edited scenario that cannot be read
+  recent: { pool: string; seconds: number } | null; // of a gateway that runs
 }
 
 export const LONGEST = 4000; // characters of an edited scenario; larger ones are saved as files
@@ -18,6 +20,8 @@ export function read(query: string): Shown {
     policies: given.get("p")?.split("~").filter(Boolean) ?? null,
     step: Number.isInteger(step) && step > 0 ? step : 0,
     predict: given.get("predict") === "1",
+    broken: given.get("x") !== null && unpacked(given.get("x")) === null,
+    recent: given.get("pool") ? { pool: given.get("pool")!, seconds: Number(given.get("last")) || 30 } : null,
   };
 }
 

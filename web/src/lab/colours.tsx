@@ -33,5 +33,6 @@ export function Hatches() {
 
 /** A small square in front of a name. */
 export function Dot({ index }: { index: number }) {
+  if (index < 0) return null;
   return <span class={`dot dot-${((index % COUNT) + COUNT) % COUNT}`} aria-hidden="true" />;
 }

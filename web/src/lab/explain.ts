@@ -1,6 +1,6 @@
 // A step in sentences, and the numbers that were compared. Everything said comes from the trace.
 import type { Answer, RunView, TraceStep } from "../api.types";
-import { coded, list, t } from "../i18n";
+import { coded, list, t, type Key } from "../i18n";
 import { num, show } from "../numbers";
 import { lang } from "../settings";
 import { once, owner } from "./runs";
@@ -19,7 +19,10 @@ export function sentences(answer: Answer, run: RunView, place: number): string[]
     case "cluster":
       return cluster(step);
     case "engine":
+    case "fleet":
       return engine(run, step);
+    case "ledger":
+      return ledger(run, step);
     default:
       return [reason(step)];
   }
@@ -106,15 +109,74 @@ export function clientOf(run: RunView, id: string): string {
   return clientsOf(run).get(id) ?? "";
 }
 
+function few(names: string[]): string {
+  return list([...names.slice(0, 6), ...(names.length > 6 ? ["…"] : [])]);
+}
+
 function engine(run: RunView, step: TraceStep): string[] {
   const { what } = step;
-  const named = (ids: string[]) => list([...ids.slice(0, 6).map((id) => `${clientOf(run, id)} #${id}`), ...(ids.length > 6 ? ["…"] : [])]);
-  const found = [t("sayIteration", { time: say(step.time), decoding: what["decoding"], prefilled: what["prefilled"] })];
+  const named = (ids: string[]) => few(ids.map((id) => `${clientOf(run, id)} #${id}`));
+  if (step.kind === "place") return placed(run, step);
+  const values = { time: say(num(step.time)), decoding: what["decoding"], prefilled: say(what["prefilled"]), engine: what["engine"] ?? "" };
+  const found = [what["engine"] ? t("sayEngine", values) : "", t(what["prefilled"] ? "sayIteration" : "sayDecodes", values)];
   if (what["admitted"].length) found.push(t("sayAdmitted", { who: named(what["admitted"]) }), reason(step));
   if (what["arrived"].length) found.push(t("sayArrived", { who: named(what["arrived"]) }));
   if (what["first"].length) found.push(t("sayFirst", { who: named(what["first"]) }));
   if (what["finished"].length) found.push(t("sayFinished", { who: named(what["finished"]) }));
   return found;
+}
+
+/** A router has sent a request to one of its engines. */
+function placed(run: RunView, step: TraceStep): string[] {
+  const one = step.what["placed"] as Record<string, any>;
+  const saw = one["saw"] as Record<string, Record<string, number>>;
+  const held = saw["held_blocks"];
+  const found = [t("sayPlaced", { time: say(num(step.time)), who: `${one["client"]} #${one["id"]}`, engine: one["engine"] })];
+  const placement = run.spec.slice(run.spec.indexOf("@") + 1).split(":")[0]!;
+  if (held && one["blocks"]) found.push(t(held[one["engine"]] ? "sayHolds" : "sayHoldsNothing", { engine: one["engine"], held: say(held[one["engine"]]), blocks: say(one["blocks"]) }));
+  if (saw["budget"]) found.push(t("sayBudget", { client: one["client"], engine: one["engine"], budget: say(saw["budget"][one["engine"]]) }));
+  if (!held || placement === "least-loaded") found.push(t("sayLeastLoaded", { inflight: say(saw["inflight"]![one["engine"]]) }));
+  return found;
+}
+
+function ledger(run: RunView, step: TraceStep): string[] {
+  const { what } = step;
+  const time = { time: say(Number(step.time)) };
+  const found: string[] = [];
+  const short = (id: string) => id.slice(0, 8);
+  if (step.kind === "dispatch") {
+    const who: string = what["tenant"];
+    found.push(t(what["attempt"] > 1 ? "sayRetried" : "saySent", { ...time, id: short(what["id"]), who, upstream: what["upstream"], cost: say(what["cost"]) }), reason(step));
+    if (what["virtual_time"] != null && step.why) {
+      const after = step.show["meters"]?.[who];
+      found.push(t("sayClock", { v: say(what["virtual_time"]) }));
+      if (after !== undefined) found.push(t("sayCharged", { who, from: say(what["before"]["meters"][who]), to: say(after) }));
+    }
+    if (what["reset"] != null) found.push(t("sayReset", { v: say(what["reset"]) }));
+    return found;
+  }
+  const arrived = ((what["arrived"] ?? []) as string[]).map((id) => `${requestOf(run, id)?.["tenant"] ?? ""} ${short(id)}`);
+  const ended = (what["ended"] ?? []) as Record<string, string>[];
+  if (arrived.length) found.push(t("sayCame", { ...time, who: few(arrived) }));
+  if (ended.length) found.push(t("sayEnded", { ...time, who: few(ended.map((one) => `${one["tenant"]} ${short(one["id"]!)} (${outcome(one["outcome"]!)})`)) }));
+  if (what["finished"]) found.push(t("sayFreed", { ...time, who: few((what["finished"] as string[]).map(short)) }));
+  if (what["refused"]) found.push(t("sayRefused", { ...time, who: what["refused"]["tenant"] || "–", why: outcome(what["refused"]["outcome"]) }));
+  if (what["paused"]) found.push(t("sayPaused", { ...time, who: what["paused"] }));
+  if (what["resumed"]) found.push(t("sayResumed", { ...time, who: what["resumed"] }));
+  if (what["reconfigured"]) found.push(t("sayReconfigured", { ...time, weights: few(Object.entries(what["reconfigured"] as Record<string, string>).map(([id, weight]) => `${id} ${weight}`)) || "–" }));
+  if (what["upstream"]) found.push(t("sayUpstream", { ...time, who: what["upstream"], slots: what["slots"], state: t(`upstream_${what["state"]}` as Key) }));
+  if (what["opened"]) found.push(t(what["opened"] === "gap" ? "sayGap" : "sayRestarted", { ...time, lost: what["lost"] ?? 0 }));
+  return found;
+}
+
+function outcome(code: string): string {
+  return coded("outcome", code, "show_other");
+}
+
+const requests = once((run: RunView) => new Map((run.result["requests"] as Record<string, any>[]).map((one) => [one["id"] as string, one])));
+
+export function requestOf(run: RunView, id: string): Record<string, any> | undefined {
+  return requests(run).get(id);
 }
 
 export interface Candidate {
@@ -137,12 +199,13 @@ const TABLE: Record<string, string> = {
 export function compared(answer: Answer, run: RunView, place: number): { what: string; of: Candidate[] } | null {
   const step = run.steps[place];
   const before = run.steps[place - 1];
+  if (step?.kind === "place") return placesCompared(step);
   if (!step?.why || !decides(run.steps, place)) return null;
-  const chosen = answer.layer === "engine" ? clientOf(run, step.what["admitted"][0] ?? "") : chosenOf(answer, step);
+  const chosen = inEngine(answer) ? clientOf(run, step.what["admitted"][0] ?? "") : chosenOf(answer, step);
   if (answer.layer === "cpu") return before ? cpuCompared(answer, run, before, step, chosen) : null;
   const table = TABLE[step.why.code];
   const kept = ((Object.keys(step.what["before"] ?? {}).length ? step.what["before"] : undefined) ?? before?.show ?? {}) as Record<string, any>;
-  const waiting = answer.layer === "engine" ? Object.keys((before?.what["waiting"] ?? {}) as object).filter((name) => before!.what["waiting"][name] > 0 || step.what["waiting"][name] > 0) : answer.layer === "router" ? waitingBefore(step) : before ? Object.keys(before.queues) : [];
+  const waiting = answer.layer === "ledger" ? Object.keys((table && kept[table]) ?? {}) : inEngine(answer) ? Object.keys((before?.what["waiting"] ?? {}) as object).filter((name) => before!.what["waiting"][name] > 0 || step.what["waiting"][name] > 0) : answer.layer === "router" ? waitingBefore(step) : before ? Object.keys(before.queues) : [];
   const values = table ? (kept[table] as Record<string, unknown> | undefined) : undefined;
   if (!values || !table) return null;
   const of = Object.entries(values)
@@ -151,9 +214,18 @@ export function compared(answer: Answer, run: RunView, place: number): { what: s
   return of.length ? { what: coded("show", table, "show_other"), of } : null;
 }
 
+const inEngine = (answer: Answer) => answer.layer === "engine" || answer.layer === "fleet";
+
+/** Of the engines: the budgets, else what they hold of the prompt, else how much they have to do. */
+function placesCompared(step: TraceStep): { what: string; of: Candidate[] } {
+  const { saw, engine } = step.what["placed"] as { saw: Record<string, Record<string, number>>; engine: string };
+  const key = saw["budget"] ? "budget" : saw["held_blocks"] ? "held_blocks" : "inflight";
+  return { what: t(`saw_${key}` as Key), of: Object.entries(saw[key]!).map(([id, value]) => ({ id, value, chosen: id === engine })) };
+}
+
 function chosenOf(answer: Answer, step: TraceStep): string {
   const { what } = step;
-  if (answer.layer === "router") return what["tenant"];
+  if (answer.layer === "router" || answer.layer === "ledger") return what["tenant"];
   if (answer.layer === "link") return owner(what["packet"]);
   if (answer.layer === "cluster") return what["user"];
   return what["ran"]?.[0] ?? "";

@@ -25,7 +25,7 @@ export function csv(answer: Answer): string {
   const rows: Record<string, unknown>[] = answer.runs.flatMap((run) => {
     const { result } = run;
     const list: Record<string, unknown>[] =
-      answer.layer === "cpu" ? [...result["tasks"], ...(result["jobs"] ?? [])] : answer.layer === "link" ? result["departures"] : result["steps"];
+      answer.layer === "cpu" ? [...result["tasks"], ...(result["jobs"] ?? [])] : answer.layer === "link" ? result["departures"] : answer.layer === "ledger" ? result["requests"] : (result["jobs"] ?? result["steps"] ?? run.steps.map((step) => ({ time: step.time, kind: step.kind, ...step.what })));
     return list.map((row) => ({ policy: run.spec, ...row }));
   });
   const plain = rows.map((row) => Object.fromEntries(Object.entries(row).map(([key, value]) => [key, value && typeof value === "object" ? JSON.stringify(value) : value])));

@@ -9,6 +9,8 @@ const LANE = 34; // px, of a lane with a name
 const BAR = 24;
 const ROW = 9; // px, of a row of a lane that has several
 const TALLEST = 180; // px, of a lane with many rows
+const ALL = 420; // px, of all lanes with rows
+const LEAST = 22;
 const MOST_NAMED = 64; // lanes; with more they become thin
 
 export interface Shape {
@@ -22,9 +24,12 @@ export interface Shape {
 export const shapeOf = once((lines: Lines): Shape => {
   const named = lines.lanes.length <= MOST_NAMED;
   const thin = Math.max(2, Math.min(ROW, Math.floor(2000 / Math.max(lines.lanes.length, 1))));
+  const wanted = lines.rows?.map((rows) => Math.min(TALLEST, rows * ROW)) ?? [];
+  const shrink = Math.min(1, ALL / wanted.reduce((sum, each) => sum + each, 0));
   const tall = lines.lanes.map((_, lane) => {
-    if (!lines.rows) return named ? LANE : thin;
-    return named ? Math.max(lines.lanes.length > 1 ? LANE : ROW, Math.min(TALLEST, lines.rows[lane]! * ROW)) : thin;
+    if (!named) return thin;
+    if (!lines.rows) return LANE;
+    return lines.lanes.length > 1 ? Math.max(LEAST, wanted[lane]! * shrink) : wanted[lane]!;
   });
   const tops: number[] = [];
   let bottom = TOP;

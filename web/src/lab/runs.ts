@@ -62,10 +62,9 @@ export const entities = once((answer: Answer): string[] => {
   const of = (list: Record<string, any>[] | undefined) => (list ?? []).map((each) => String(each["id"]));
   const { scenario } = answer;
   if (answer.layer === "cpu") return of(scenario["tasks"]);
-  if (answer.layer === "router") return of(scenario["tenants"]);
+  if (answer.layer === "router" || answer.layer === "ledger") return of(scenario["tenants"]);
   if (answer.layer === "cluster") return of(scenario["users"]);
   if (answer.layer === "engine" || answer.layer === "fleet") return Object.keys(answer.runs[0]?.result["clients"] ?? {});
-  if (answer.layer === "ledger") return (answer.runs[0]?.result["tenants"] as Record<string, any>[] ?? []).map((each) => String(each["id"]));
   if (scenario["flows"]?.length) return of(scenario["flows"]);
   return [...new Set<string>((scenario["packets"] ?? []).map((packet: Record<string, any>) => String(packet["flow"])))];
 });

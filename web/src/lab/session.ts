@@ -1,8 +1,8 @@
 // What the lab holds: a scenario, the policies that run on it, what came back, and where the clock stands.
 import { batch, computed, signal } from "@preact/signals";
-import { type ScenarioView, type Answer, type PolicyView } from "../api.types";
+import { type Answer, type File, type PolicyView, type ScenarioView } from "../api.types";
 import * as api from "../api";
-import { places, positions } from "./clock";
+import { places as placesOn, positions } from "./clock";
 import { decides } from "./deciding";
 import { MODES, modeOf, type Mode } from "./modes";
 import { written, type Shown } from "./address";
@@ -13,6 +13,12 @@ export const scenario = signal<Record<string, any>>({});
 export const policies = signal<string[]>([]);
 export const answer = signal<Answer | null>(null);
 export const problem = signal("");
+/** Where in the scenario each line of the problem is. */
+export const places = signal<(string | number)[][]>([]);
+/** The trace whose requests these are; it is sent along with every run. */
+/** What of the address could not be followed. */
+export const warning = signal<{ key: "noSuchScenario" | "brokenLink"; name: string } | null>(null);
+export const held = signal<File | null>(null);
 export const busy = signal(false);
 export const position = signal(0);
 export const playing = signal(false);
@@ -28,7 +34,7 @@ export const catalogue = signal<PolicyView[]>([]);
 export const embedded = signal(false);
 
 export const clock = computed(() => positions(answer.value?.runs ?? []));
-export const standing = computed(() => (answer.value?.runs ?? []).map((run) => places(run.steps, clock.value)));
+export const standing = computed(() => (answer.value?.runs ?? []).map((run) => placesOn(run.steps, clock.value)));
 export const last = computed(() => Math.max(clock.value.length - 1, 0));
 export const now = computed(() => clock.value[Math.min(position.value, last.value)]?.time ?? 0);
 /** Steps follow each other faster than a transition takes. */
@@ -65,7 +71,7 @@ export async function catalogued(): Promise<boolean> {
     });
     return true;
   } catch (error) {
-    problem.value = (error as Error).message;
+    complain(error as Error);
     return false;
   }
 }
@@ -79,6 +85,7 @@ export async function load(to: Mode, shown: Shown): Promise<void> {
     });
   }
   if (!(await catalogued())) return;
+  if (to === "ledger") return record(shown.recent);
   const found = gallery.value.find((each) => each.id === (shown.scenario ?? view.scenario));
   const start = found ?? gallery.value.find((each) => each.id === view.scenario)!;
   batch(() => {
@@ -87,9 +94,11 @@ export async function load(to: Mode, shown: Shown): Promise<void> {
     scenario.value = shown.custom ?? start.scenario;
     policies.value = shown.policies ?? (start.id === view.scenario ? view.policies : start.policies.slice(0, 8));
     predict.value = shown.predict;
+    warning.value = shown.broken ? { key: "brokenLink", name: "" } : shown.scenario && !found && !shown.custom ? { key: "noSuchScenario", name: shown.scenario } : null;
     playing.value = false;
     details.value = policies.value.length <= 2;
     fork.value = null;
+    held.value = null;
     score.value = { right: 0, all: 0 };
   });
   await compute();
@@ -103,17 +112,18 @@ export async function compute(): Promise<void> {
   busy.value = true;
   try {
     const { layer } = MODES[mode.value];
-    const given = { layer, scenario: { ...scenario.value, layer }, policies: policies.value };
+    const files = held.value ? [held.value] : [];
+    const given = { layer, scenario: { ...scenario.value, layer }, policies: policies.value, files };
     const found = await api.run(given, mine.signal);
     if (mine.signal.aborted) return;
     batch(() => {
       answer.value = found;
-      problem.value = "";
+      complain(null);
       position.value = Math.min(position.value, last.value);
     });
   } catch (error) {
     if (mine.signal.aborted) return;
-    problem.value = (error as Error).message;
+    complain(error as Error);
   } finally {
     if (running === mine) busy.value = false;
   }
@@ -137,30 +147,79 @@ export function choose(specs: string[]): void {
 export function addressOf(view: ScenarioView): string {
   const to = modeOf(view.layer, view.scenario);
   const query = written(
-    { scenario: view.id, custom: null, policies: null, step: 0, predict: false },
+    { scenario: view.id, custom: null, policies: null, step: 0, predict: false, recent: null, broken: false },
     { scenario: MODES[to].scenario, policies: MODES[to].policies },
   );
   return `/lab/${to}${query ? `?${query}` : ""}`;
 }
 
-export async function openYaml(text: string): Promise<void> {
+export function complain(error: Error | null): void {
+  problem.value = error?.message ?? "";
+  places.value = error instanceof api.Refused ? error.places : [];
+}
+
+/** A scenario, a trace, or segments of a ledger: the server finds out. */
+export async function open(files: File[]): Promise<void> {
+  running?.abort();
+  busy.value = true;
   try {
-    const found = await api.run({ yaml: text });
-    batch(() => {
-      mode.value = modeOf(found.layer, found.scenario);
-      scenarioId.value = null;
-      const { layer: _, ...rest } = found.scenario;
-      scenario.value = rest;
-      policies.value = found.runs.map((run) => run.spec);
-      answer.value = found;
-      position.value = 0;
-      problem.value = "";
-      fork.value = null;
-    });
+    const found = await api.run({ files });
+    adopt(found);
+    held.value = found.file ? files[0]! : null;
     history.replaceState(null, "", `/lab/${mode.value}`);
   } catch (error) {
-    problem.value = (error as Error).message;
+    complain(error as Error);
+  } finally {
+    busy.value = false;
   }
+}
+
+/** The requests of a ledger under other policies, as a model. */
+export async function playAgain(): Promise<void> {
+  const again = answer.value?.again;
+  if (!again) return;
+  batch(() => {
+    mode.value = "router";
+    answer.value = null;
+    scenarioId.value = null;
+    scenario.value = again;
+    policies.value = ["sfq", "request-rr", "fcfs"];
+    details.value = false;
+    position.value = 0;
+  });
+  await compute();
+}
+
+async function record(recent: Shown["recent"]): Promise<void> {
+  batch(() => {
+    if (answer.value?.layer !== "ledger") answer.value = null;
+    scenarioId.value = held.value = fork.value = null;
+    complain(null);
+  });
+  if (!recent) return;
+  busy.value = true;
+  try {
+    adopt(await api.recent(recent.pool, recent.seconds));
+  } catch (error) {
+    complain(error as Error);
+  } finally {
+    busy.value = false;
+  }
+}
+
+function adopt(found: Answer): void {
+  batch(() => {
+    mode.value = modeOf(found.layer, found.scenario);
+    scenarioId.value = null;
+    const { layer: _, ...rest } = found.scenario;
+    scenario.value = rest;
+    policies.value = found.runs.map((run) => run.spec);
+    answer.value = found;
+    position.value = 0;
+    details.value = found.runs.length <= 2;
+    fork.value = null;
+    complain(null);
+  });
 }
 
 export function shown(): Shown {
@@ -170,5 +229,7 @@ export function shown(): Shown {
     policies: policies.value,
     step: position.value,
     predict: predict.value,
+    recent: null,
+    broken: false,
   };
 }

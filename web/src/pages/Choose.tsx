@@ -9,7 +9,7 @@ const ROWS: [number, [string, string][]][] = [
   [6, [["DRF", "/lab/cluster"]]],
   [7, [["", "/lab/router"]]],
   [8, [["VTC", "/lab/engine"]]],
-  [9, [["DLPM / D²LPM", "/lab/engine?s=engine/locality"]]],
+  [9, [["DLPM", "/lab/engine?s=engine/locality"], ["D²LPM", "/lab/fleet"]]],
   [10, [["", "/lab/map"]]],
 ];
 

@@ -28,7 +28,7 @@ export function TourPage() {
   const given = Number(new URLSearchParams(query.value).get("stop") ?? 1);
   const at = Number.isInteger(given) && given >= 1 && given <= STOPS.length ? given : 1;
   const [mode, scenario, policies, step] = STOPS[at - 1]!;
-  const shown = { scenario, custom: null, policies, step, predict: false };
+  const shown = { scenario, custom: null, policies, step, predict: false, recent: null, broken: false };
   const to = (stop: number) => (stop > STOPS.length ? "/lab" : `/lab/tour?stop=${stop}&lang=${lang.value}`);
   useEffect(() => {
     embedded.value = true;

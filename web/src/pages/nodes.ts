@@ -41,7 +41,7 @@ export const NODES: Node[] = [
   { id: "vtc", name: "VTC", family: "llm", x: 820, y: 290, open: "/lab/engine" },
   { id: "equinox", name: "Equinox", family: "llm", x: 1060, y: 290, open: "/lab/engine?p=vtc~equinox" },
   { id: "dlpm", name: "DLPM", family: "llm", x: 920, y: 556, open: "/lab/engine?s=engine/locality" },
-  { id: "d2lpm", name: "D²LPM", family: "llm", x: 1092, y: 556, open: "/lab/engine?s=engine/locality" },
+  { id: "d2lpm", name: "D²LPM", family: "llm", x: 1092, y: 556, open: "/lab/fleet" },
 ];
 
 /** [from, to, sideways bend of the arrow, dashed] */
