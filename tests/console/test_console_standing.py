@@ -49,6 +49,30 @@ def test_under_first_come_first_served_a_crowd_starves_the_few() -> None:
     assert list(tenants) == ["few", "crowd"], "who is starved comes first, however little it has"
 
 
+def test_clients_that_wait_together_and_run_together_are_starved_too() -> None:
+    """Eight slots: the few are all running, then all waiting. They would get about a third if nobody made them wait."""
+    run = Recording(Setup(policy="fcfs", wait_for_upstream=FAR))
+    run.upstream(8)
+    for name, count in (("few", 3), ("crowd", 60)):
+        for _ in range(count):
+            run.admit(name, COST)
+    started: dict[str, int] = {}
+    for _ in range(700):
+        run.now += STEP
+        for id_ in run.running():
+            started.setdefault(id_, run.now)
+        for id_ in [id_ for id_ in run.running() if run.now - started[id_] >= 9 * STEP]:
+            run.finish(id_)
+            run.admit(id_.rstrip("0123456789"), COST)
+    tenants = views_of(folded(run))
+    few = tenants["few"]
+    assert few.wanting < 0.9
+    assert few.standing == Standing.STARVED
+    assert few.share is not None
+    assert few.fair is not None
+    assert few.share < 0.06 < 0.25 < few.fair < 0.5
+
+
 def test_under_sfq_the_same_crowd_starves_nobody() -> None:
     tenants = views_of(closed_loop("sfq", {"crowd": 38, "few": 3}, 700))
     assert tenants["few"].standing == Standing.FAIR
@@ -114,7 +138,7 @@ def test_who_has_only_just_come_is_not_starved_yet_and_ten_seconds_later_it_is()
     pass_(600)
     run.admit("late", COST)
     pass_(5)
-    assert views_of(folded(run))["late"].standing == Standing.FAIR
+    assert views_of(folded(run))["late"].standing == Standing.NEW
     pass_(100)
     assert views_of(folded(run))["late"].standing == Standing.STARVED
 

@@ -463,7 +463,7 @@ export interface UpstreamPatch {
   draining: boolean;
 }
 
-export type Standing = "above" | "capped" | "fair" | "flooding" | "idle" | "paused" | "served" | "starved";
+export type Standing = "above" | "capped" | "fair" | "flooding" | "idle" | "new" | "paused" | "served" | "starved";
 
 export type Source = "counted" | "none" | "upstream";
 

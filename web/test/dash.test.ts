@@ -24,7 +24,7 @@ const CROWD = tenant("crowd", { standing: "flooding", waiting: 48, share: 0.95, 
 
 test("the first line says who is starved, by how much, and that the policy promises nothing", () => {
   const [first, second, third] = headlines(pool([FEW, CROWD]), {});
-  assert.equal(first!.text, "[[few]] is starved: it always had work waiting and got 5% of the last minute; 50% would be fair. Its first request has waited 3.4 s.");
+  assert.equal(first!.text, "[[few]] is starved: it wants more, and got 5% of the last minute where 50% would be fair. Its first request has waited 3.4 s.");
   assert.equal(second!.key, "headline_no_promise");
   assert.equal(third!.text, "[[crowd]] floods the queue: 48 of 50 waiting requests are its own, and it gets 95% where 50% would be fair.");
 });

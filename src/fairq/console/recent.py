@@ -15,13 +15,16 @@ KEPT = 60  # seconds
 
 
 class Slice:
-    """One second. `backlogged`: ns by label, without those that still are."""
+    """One second, by label. `backlogged`: ns, without those that still are; `waited`: ns in the queue, of requests that
+    were dispatched in it; `ran`: ns at an upstream, of requests that gave their slot back in it."""
 
-    __slots__ = ("backlogged", "charged", "completion", "prompt")
+    __slots__ = ("backlogged", "charged", "completion", "prompt", "ran", "waited")
 
     def __init__(self) -> None:
         self.charged: Counter[str] = Counter()
         self.backlogged: Counter[str] = Counter()
+        self.waited: Counter[str] = Counter()
+        self.ran: Counter[str] = Counter()
         self.prompt = self.completion = 0
 
 
@@ -31,11 +34,14 @@ class Window(Struct):
     seconds     how long it is: shorter than asked for where recording began later
     charged     cost units by label
     backlogged  part of the time, 0 to 1, in which each label's tenant had work waiting that might have gone
+    waited, ran  ns that its requests spent in the queue, and at upstreams
     """
 
     seconds: float
     charged: Counter[str]
     backlogged: dict[str, float]
+    waited: Counter[str]
+    ran: Counter[str]
     prompt: int
     completion: int
 
@@ -58,17 +64,19 @@ class Recent(Book):
         last = now // SECOND
         start = max((last - seconds + 1) * SECOND, self._began or 0)
         span = max(now - start, 1)
-        charged, waited = Counter[str](), Counter[str]()
+        charged, backlogged, waited, ran = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
         prompt = completion = 0
         for number, one in self._slices.items():
             if last - seconds < number <= last:
                 charged.update(one.charged)
-                waited.update(one.backlogged)
+                backlogged.update(one.backlogged)
+                waited.update(one.waited)
+                ran.update(one.ran)
                 prompt, completion = prompt + one.prompt, completion + one.completion
         for name, since in self._since.items():
-            waited[name] += max(now - max(since, start), 0)
-        parts = {name: min(ns / span, 1.0) for name, ns in waited.items()}
-        return Window(span / SECOND, charged, parts, prompt, completion)
+            backlogged[name] += max(now - max(since, start), 0)
+        parts = {name: min(ns / span, 1.0) for name, ns in backlogged.items()}
+        return Window(span / SECOND, charged, parts, waited, ran, prompt, completion)
 
     # Book
     def restored(self, head: Head) -> None:
@@ -84,7 +92,14 @@ class Recent(Book):
         self._leave(tenant.id)
 
     def served(self, living: Living) -> None:
-        self._slice(self._clock()).charged[self._label(living.tenant.id)] += living.charge
+        now, label = self._clock(), self._label(living.tenant.id)
+        one = self._slice(now)
+        one.charged[label] += living.charge
+        one.waited[label] += now - living.request.arrival
+
+    def released(self, living: Living) -> None:
+        now = self._clock()
+        self._slice(now).ran[self._label(living.tenant.id)] += now - living.dispatched
 
     def ended(self, living: Living, record: Ended) -> None:
         one = self._slice(self._clock())

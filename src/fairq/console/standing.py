@@ -1,8 +1,12 @@
 """How a tenant stands, in one word that an operator can act on, and its fair share of what was given.
 
 The fair share is the weighted max-min share: what a tenant's weight gives it, where nobody is given more than it asked
-for, and what that leaves goes to those that wanted more. A tenant wanted more if it had work waiting nearly all of the
-time; of all others it is known that what they got was what they asked for.
+for, and what that leaves goes to those that wanted more. How much each asked for is told by how it waited:
+
+    had work waiting nearly always      more than there is
+    its requests wait longer than run   as much more as it would get without waiting: clients that ask again when they
+                                        are answered are all in flight for a while, and then all in the queue
+    else                                what it got
 """
 
 from collections.abc import Mapping
@@ -23,11 +27,12 @@ GRAIN = 1_000_000  # of a ratio as a whole number: sums of unlike fractions have
 class Standing(StrEnum):
     """
     paused, capped  it waits because of a limit of its own
-    starved         it always had work waiting, and got less than its fair share by more than a fair order allows
+    starved         it wanted more, and got less than its fair share by more than a fair order allows
     flooding        most of the queue is its own, more than all slots hold
     above           it got more than its fair share, which somebody else is short of
-    fair            it has work waiting, and gets its fair share
+    fair            it wants more, and gets its fair share
     served          it gets all that it asks for
+    new             it has work waiting, and nothing of it has been dispatched in the last minute
     """
 
     PAUSED = "paused"
@@ -37,6 +42,7 @@ class Standing(StrEnum):
     ABOVE = "above"
     FAIR = "fair"
     SERVED = "served"
+    NEW = "new"
     IDLE = "idle"
 
 
@@ -46,12 +52,21 @@ class Seen:
     def __init__(self, window: Window, weights: Mapping[str, Fraction]) -> None:
         self.window = window
         self.total = sum(window.charged[name] for name in weights)
-        wants = {name: None if self.wanting(name) else window.charged[name] for name in weights}
+        wants = {name: self._wants(name) for name in weights}
         self.due = {name: float(due) for name, due in max_min_fair(self.total, wants, weights).items()}
 
     def wanting(self, name: str) -> bool:
-        """Did it nearly always have work waiting?"""
-        return self.window.backlogged.get(name, 0.0) >= NEARLY_ALWAYS
+        """Did it want more than it got?"""
+        window = self.window
+        return window.backlogged.get(name, 0.0) >= NEARLY_ALWAYS or window.waited[name] > window.ran[name] > 0
+
+    def _wants(self, name: str) -> int | None:
+        """Cost units; None: more than there is."""
+        window = self.window
+        got, waited, ran = window.charged[name], window.waited[name], window.ran[name]
+        if window.backlogged.get(name, 0.0) >= NEARLY_ALWAYS:
+            return None
+        return got * (waited + ran) // ran if waited > ran > 0 else got
 
     def ratio(self, name: str) -> float | None:
         """What it got / what it was due; None if that is nothing."""
@@ -88,6 +103,8 @@ def standing(name: str, tenant: Tenant | None, seen: Seen, *, starved: bool, wai
         return Standing.FLOODING
     if (seen.ratio(name) or 0.0) > ABOVE:
         return Standing.ABOVE
-    if queued:
+    if queued and seen.wanting(name):
         return Standing.FAIR
-    return Standing.SERVED if seen.window.charged[name] else Standing.IDLE
+    if seen.window.charged[name]:
+        return Standing.SERVED
+    return Standing.NEW if queued else Standing.IDLE

@@ -11,9 +11,10 @@ const say = (value: number | null) => show(value, lang.value, 0);
 export function Held({ view }: { view: PoolView }) {
   const { bounds } = view;
   const pairs = bounds.checks.find((check) => check.name === "pairs");
+  const all = pairs?.promised ?? true;
   return (
-    <p class={bounds.held ? "held" : "held broken"}>
-      <strong>{bounds.held ? `✓ ${t("dashHeld", { n: say(bounds.decisions) })}` : `✗ ${t("dashBroken", { n: say(bounds.violations), of: say(bounds.decisions) })}`}</strong>
+    <p class={bounds.held ? `held${all ? "" : " partly"}` : "held broken"}>
+      <strong>{bounds.held ? `✓ ${t(all ? "dashHeld" : "dashHeldRest", { n: say(bounds.decisions), policy: view.policy })}` : `✗ ${t("dashBroken", { n: say(bounds.violations), of: say(bounds.decisions) })}`}</strong>
       {pairs?.margin !== null && pairs?.promised && <span>{t("dashMargin", { margin: say(pairs.margin), limit: say(pairs.limit) })}</span>}
     </p>
   );
