@@ -15,7 +15,8 @@ from fairq.ledger.estimates import last_estimator
 from fairq.ledger.explain import explain
 from fairq.ledger.reader import Reader, pools_in
 from fairq.ledger.segment import LedgerError, Opened
-from fairq.ledger.writer import Alarm, Writer
+from fairq.ledger.upkeep import Alarm
+from fairq.ledger.writer import Writer
 
 ROOT = Path(__file__).parents[2]
 
@@ -169,7 +170,8 @@ def test_a_head_with_a_broken_state_is_an_error(
 ENDLESS = """
 import sys
 from pathlib import Path
-from fairq.ledger.writer import Upkeep, Writer
+from fairq.ledger.upkeep import Upkeep
+from fairq.ledger.writer import Writer
 from tests.ledger.recording import Recording
 run = Recording()
 upkeep = Upkeep(rotate_bytes=40_000, sync_every=1_000_000)

@@ -16,7 +16,8 @@ from fairq.core.setup import Setup
 from fairq.ledger.disk import Disk
 from fairq.ledger.reader import Reader
 from fairq.ledger.segment import Head, LedgerError, Opened, folder_of
-from fairq.ledger.writer import SECOND, Alarm, Upkeep, Writer
+from fairq.ledger.upkeep import SECOND, Alarm, Upkeep
+from fairq.ledger.writer import Writer
 from fairq.testing.clock import eventually
 
 BIG = 1 << 40

@@ -64,7 +64,8 @@ from fairq.core.layer import View as View
 from fairq.core.number import Number
 from fairq.core.param import Param as Param
 
-Time = int
+Time = Any
+"""A whole number in every layer but a fluid, where times are rationals. Policies only compare, add and subtract them."""
 
 
 class Unit(StrEnum):

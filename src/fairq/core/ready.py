@@ -16,11 +16,11 @@ Entry = tuple[Any, int, str]
 class JobPolicy(Policy):
     """The waiting job of least (rank, seq, id) goes first, whoever's it is. O(log n) for each call, n waiting jobs.
 
-    A subclass says `rank(job)` and `why`. With `preemptive` a waiting job takes the place of a running one of higher
+    A subclass says `rank(job)` and `why`. With `takes_over` a waiting job takes the place of a running one of higher
     rank. What it remembers of a job beyond its wait it drops in `gone`; `memory` names the attributes that hold it.
     """
 
-    preemptive: bool = False
+    takes_over: ClassVar[bool] = False
     memory: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, **given: object) -> None:
@@ -112,7 +112,7 @@ class JobPolicy(Policy):
             self.leave(decision.job)
 
     def preempts(self, running: Job, now: Time) -> bool:
-        if not self.preemptive:
+        if not self.takes_over:
             return False
         first = self.first()
         return first is not None and first < (self.rank(running), running.seq, running.id)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 CARRIES = 65_536  # tenants whose carry is remembered; those unchanged for longest are forgotten
 
@@ -10,8 +10,10 @@ CARRIES = 65_536  # tenants whose carry is remembered; those unchanged for longe
 class Settlement:
     """`fixed`: what was charged at dispatch stays. The article's rule."""
 
-    name = "fixed"
-    epoch = 0
+    name: ClassVar[str] = "fixed"
+
+    def __init__(self) -> None:
+        self.epoch = 0  # idle resets so far, where they matter
 
     def charge(self, flow: str, estimate: int) -> int:
         """Now, for real: may use up a carry."""
@@ -51,8 +53,8 @@ class Forward(Settlement):
     name = "forward"
 
     def __init__(self) -> None:
+        super().__init__()
         self.carry: dict[str, int] = {}
-        self.epoch = 0
 
     def preview(self, flow: str, estimate: int) -> int:
         return max(1, estimate + self.carry.get(flow, 0))

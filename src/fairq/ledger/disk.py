@@ -42,8 +42,8 @@ class Syncer:
         self._retired: deque[int] = deque()
         self._failed: OSError | None = None
         self._wanted, self._closing = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._run, name="ledger-sync", daemon=True)
-        self._thread.start()
+        self._runner = threading.Thread(target=self._run, name="ledger-sync", daemon=True)
+        self._runner.start()
 
     def wrote(self, file: int) -> None:
         """There are new lines in `file`, which stays open."""
@@ -66,7 +66,7 @@ class Syncer:
         """Sync and close everything, and wait for it, but not for ever: a dead disk must not stop a shutdown."""
         self._closing.set()
         self._wanted.set()
-        self._thread.join(seconds)
+        self._runner.join(seconds)
 
     def _run(self) -> None:
         while not (self._closing.is_set() and not self._wanted.is_set()):

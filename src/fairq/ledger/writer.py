@@ -9,45 +9,14 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from fairq.core.lines import encode
 from fairq.ledger.disk import PRIVATE, Disk, Syncer
 from fairq.ledger.segment import Head, LedgerError, Opened, folder_of, name_of, number_of, segments_in
+from fairq.ledger.upkeep import Alarm, Upkeep
 
-SECOND = 1_000_000_000
 CLOSING_SECONDS = 10.0
-
-
-class Upkeep(Struct, frozen=True, kw_only=True):
-    """How a ledger is kept. Times in ns.
-
-    sync_every    a power failure loses at most this much; a crash of the process alone loses what was not flushed
-    rotate_bytes  a segment of this size is followed by a new one
-    keep_bytes    whole old segments are removed beyond this total ...
-    keep_age      ... and when their last line is older than this; the current segment always stays
-    retry_every   how often a failed disk is tried again
-    """
-
-    sync_every: int = SECOND // 10
-    rotate_bytes: int = 64 << 20
-    keep_bytes: int = 1 << 30
-    keep_age: int = 30 * 86_400 * SECOND
-    retry_every: int = SECOND
-
-    @property
-    def rotate_age(self) -> int:
-        """A quiet ledger rotates too: only whole segments can grow old and go."""
-        return max(self.keep_age // 8, 60 * SECOND)
-
-
-class Alarm(Struct, frozen=True):
-    """The recording stopped, goes on, or is in danger. `lost`: lines dropped since it stopped."""
-
-    recording: bool
-    text: str
-    lost: int = 0
 
 
 Sink = Callable[[str, bytes], None]

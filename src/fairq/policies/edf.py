@@ -21,7 +21,7 @@ class EDF(JobPolicy):
     name = "edf"
     unit = Unit.DEADLINE
     needs = frozenset({Need.DEADLINE, Need.PREEMPTION})
-    preemptive = True
+    takes_over = True
 
     def rank(self, job: Job) -> int:
         return NEVER if job.deadline is None else job.deadline

@@ -22,7 +22,7 @@ class FixedPriority(JobPolicy):
     `priority_changed`.
     """
 
-    preemptive = True
+    preemptive: bool = True
     protocol: str
 
     def __init__(self, **given: object) -> None:

@@ -22,7 +22,7 @@ from fairq.policies.wfq import WFQ
 class GPS(WFQ):
     name = "gps"
     needs = WFQ.needs | {Need.FLUID}
-    bits: int | None = None
+    bits = None
 
     def rates(self, now: Time) -> Mapping[str, Number]:
         share = self.layer.rate / Fraction(self.fluid.weight or 1)
@@ -37,7 +37,7 @@ class GPS(WFQ):
     def charge(self, job: Job, amount: int, now: Number) -> None:
         """It has been served. The layer calls `commit` and this when the time of `next_end` has come."""
         self.advance(now)
-        super().charge(job, amount, now)  # type: ignore[arg-type]
+        super().charge(job, amount, now)
 
     def why(self, flow: str, rank: Number) -> Why:
         return Why("ends-first", {"finish": self.tag(rank)})

@@ -25,7 +25,7 @@ class SRTF(JobPolicy):
     unit = Unit.COMPLETION
     needs = frozenset({Need.SIZE, Need.PREEMPTION})
     memory = ("left",)
-    preemptive = True
+    takes_over = True
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
