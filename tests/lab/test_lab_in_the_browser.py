@@ -129,7 +129,7 @@ def test_the_language_changes_and_nothing_else(page: Page) -> None:
 
 def test_what_is_shown_is_in_the_address(browser: Browser, lab: str, page: Page) -> None:
     opened(page, "/lab?lang=en")
-    page.get_by_role("button", name="rr:quantum=2").click()
+    page.get_by_role("button", name="RR (quantum 2)").click()
     page.get_by_label("Arrival of C").fill("3")
     expect(run(page, "rr:quantum=2")).to_be_visible()
     page.get_by_role("heading", name="CPU").click()

@@ -83,6 +83,8 @@ export const namesEn = {
 
   value_on: "on",
   value_off: "off",
+  value_true: "on",
+  value_false: "off",
   value_none: "no protocol",
   value_inheritance: "inheritance",
   value_ceiling: "ceiling",

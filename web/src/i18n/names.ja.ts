@@ -85,6 +85,8 @@ export const namesJa: Record<keyof typeof namesEn, string> = {
 
   value_on: "あり",
   value_off: "なし",
+  value_true: "あり",
+  value_false: "なし",
   value_none: "プロトコルなし",
   value_inheritance: "優先度継承",
   value_ceiling: "優先度上限",

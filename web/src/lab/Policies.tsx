@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import type { ParamView, PolicyView } from "../api.types";
 import { coded, t } from "../i18n";
 import { Box } from "./Box";
+import { called, choice, parameter } from "./called";
 import { Icon } from "./Transport";
 import { MODES, USUAL } from "./modes";
 import { catalogue, choose, mode, policies } from "./session";
@@ -25,13 +26,13 @@ export function Policies() {
       <h2>{t("policies")}</h2>
       <div class="pills">
         {shown.map((spec) => (
-          <button key={spec} type="button" class="pill" aria-pressed={chosen.includes(spec)} title={coded("policy", nameOf(spec), "policy_other")} onClick={() => flip(spec)}>{spec}</button>
+          <button key={spec} type="button" class="pill" aria-pressed={chosen.includes(spec)} title={`${spec}: ${coded("policy", nameOf(spec), "policy_other")}`} onClick={() => flip(spec)}>{called(spec, layer)}</button>
         ))}
         <label class="pill add">
           <span class="hidden">{t("policiesMore")}</span>
           <select value="" disabled={chosen.length >= MOST} onChange={(event) => { const name = event.currentTarget.value; event.currentTarget.value = ""; if (name && !chosen.includes(name)) choose([...chosen, name]); }}>
             <option value="">+ {t("policiesMore")}</option>
-            {others.map((policy) => <option key={policy.name} value={policy.name}>{policy.name}</option>)}
+            {others.map((policy) => <option key={policy.name} value={policy.name}>{called(policy.name, layer)}</option>)}
           </select>
         </label>
       </div>
@@ -66,6 +67,7 @@ export function parametersOf(spec: string): Record<string, string> {
 }
 
 function Parameters({ spec, policy, change, children }: { spec: string; policy: PolicyView; change: (spec: string) => void; children?: ComponentChildren }) {
+  const { layer } = MODES[mode.value];
   const given = parametersOf(spec);
   const main = policy.params.find((param) => param.name in given) ?? policy.params.find((param) => param.name === "quantum") ?? policy.params[0];
   const [open, setOpen] = useState(false);
@@ -76,10 +78,10 @@ function Parameters({ spec, policy, change, children }: { spec: string; policy: 
     const text = Object.entries(next).map(([key, each]) => `${key}=${each}`).join(",");
     change(text ? `${policy.name}:${text}` : policy.name);
   };
-  const field = (param: ParamView) => <Parameter key={param.name} param={param} value={given[param.name] ?? String(param.default)} put={(value) => put(param.name, value)} label={`${policy.name} ${param.name}`} />;
+  const field = (param: ParamView) => <Parameter key={param.name} param={param} value={given[param.name] ?? String(param.default)} put={(value) => put(param.name, value)} name={parameter(policy.name, param.name)} label={`${called(policy.name, layer)}: ${parameter(policy.name, param.name)}`} />;
   return (
     <fieldset class="parameter-set">
-      <legend>{spec}</legend>
+      <legend>{called(spec, layer)}</legend>
       {main && field(main)}
       {open && policy.params.filter((param) => param !== main).map(field)}
       {children}
@@ -90,13 +92,13 @@ function Parameters({ spec, policy, change, children }: { spec: string; policy: 
   );
 }
 
-function Parameter({ param, value, put, label }: { param: ParamView; value: string; put: (value: string) => void; label: string }) {
+function Parameter({ param, value, put, name, label }: { param: ParamView; value: string; put: (value: string) => void; name: string; label: string }) {
   if (param.kind === "switch")
-    return <label class="parameter"><input type="checkbox" checked={["true", "True", "on"].includes(value)} aria-label={label} onChange={(event) => put(event.currentTarget.checked ? "true" : "false")} />{param.name}</label>;
+    return <label class="parameter"><input type="checkbox" checked={["true", "True", "on"].includes(value)} aria-label={label} onChange={(event) => put(event.currentTarget.checked ? "true" : "false")} />{name}</label>;
   if (param.choices.length)
-    return <label class="parameter">{param.name}<select value={value} aria-label={label} onChange={(event) => put(event.currentTarget.value)}>{param.choices.map((choice) => <option key={choice} value={choice}>{choice}</option>)}</select></label>;
+    return <label class="parameter">{name}<select value={value} aria-label={label} onChange={(event) => put(event.currentTarget.value)}>{param.choices.map((each) => <option key={each} value={each}>{choice(each)}</option>)}</select></label>;
   return (
-    <label class="parameter">{param.name}
+    <label class="parameter">{name}
       <Box whole={param.kind === "integer"} least={param.low ?? undefined} most={param.high ?? undefined} value={value} label={label} put={put} />
     </label>
   );

@@ -3,6 +3,7 @@ import type { Answer, RunView } from "../api.types";
 import { coded, t } from "../i18n";
 import { show } from "../numbers";
 import { lang } from "../settings";
+import { called } from "./called";
 import { Dot } from "./colours";
 import { decides } from "./deciding";
 import { clientOf, compared, sentences } from "./explain";
@@ -23,9 +24,9 @@ export function RunCard({ answer, run, index, end, note }: { answer: Answer; run
   const names = entities(answer);
   const found = compared(answer, run, place);
   return (
-    <article class="run" aria-label={run.spec} data-policy={run.spec}>
+    <article class="run" aria-label={called(run.spec, answer.layer)} data-policy={run.spec}>
       <header>
-        <h3>{run.spec}{note && <span class="note">{note}</span>}</h3>
+        <h3 title={run.spec}>{called(run.spec, answer.layer)}{note && <span class="note">{note}</span>}</h3>
         <p>{coded("policy", run.policy, "policy_other")}</p>
         {answer.layer === "ledger" && <p class="quiet">{t("recordedAt", { time: new Date(run.result["began"]).toLocaleString(lang.value) })}{run.result["left_out"] > 0 && ` ${t("recordedLeftOut", { n: show(run.result["left_out"], lang.value) })}`} {(run.result["notes"] as string[]).join("; ")}</p>}
         <button type="button" class="plain" aria-expanded={source} onClick={() => setSource(!source)}>{source ? t("sourceHide") : t("source")}</button>
