@@ -6,7 +6,6 @@ Not the `logging` module: a record of it costs more than the rest of a request's
 import os
 import time
 from collections.abc import Callable
-from functools import lru_cache
 from threading import Event, Thread
 from typing import Literal
 
@@ -14,8 +13,13 @@ import msgspec
 
 from fairq.core import events as ev
 from fairq.core.commands import Ended
+from fairq.core.lines import encode_lines
 
 Form = Literal["text", "json", "off"]
+Logged = tuple[str, Ended | ev.Refused]
+"""The pool, and what is to be said."""
+
+MS = 1_000_000  # ns
 GATHER = 0.1  # seconds
 BACKLOG = 10_000  # lines that may wait for a slow reader; beyond, they are dropped and counted
 
@@ -27,15 +31,15 @@ class RequestLog:
         self.dropped = 0
         self._woken = False  # the thread will look for records: as its event says, and cheaper to ask
         self._fd = fd
-        self._line: Callable[[str, Ended | ev.Refused], bytes] | None = {"text": text, "json": json}.get(form)
-        self._records: list[tuple[str, Ended | ev.Refused]] = []
+        self._lines: Callable[[list[Logged]], bytes] | None = {"text": text, "json": json}.get(form)
+        self._records: list[Logged] = []
         self._wanted, self._closing = Event(), Event()
         self._worker = Thread(target=self._run, name="request log", daemon=True)
-        if self._line is not None:
+        if self._lines is not None:
             self._worker.start()
 
     def __call__(self, pool: str, record: Ended | ev.Refused) -> None:
-        if self._line is None:
+        if self._lines is None:
             return
         if len(self._records) >= BACKLOG:
             self.dropped += 1
@@ -49,19 +53,19 @@ class RequestLog:
         """Write what is left, for at most a second."""
         self._closing.set()
         self._wanted.set()
-        if self._line is not None:
+        if self._lines is not None:
             self._worker.join(1.0)
 
     def _run(self) -> None:
-        line = self._line
-        assert line is not None
+        lines = self._lines
+        assert lines is not None
         while not self._closing.is_set() or self._records:
             self._wanted.wait()
             self._closing.wait(GATHER)
             self._wanted.clear()
             self._woken = False
             records, self._records = self._records, []
-            data = b"".join(line(pool, record) for pool, record in records)
+            data = lines(records)
             try:
                 while data:
                     data = data[os.write(self._fd, data) :]
@@ -69,26 +73,27 @@ class RequestLog:
                 return  # the reader is gone; the ledger has everything
 
 
-@lru_cache(maxsize=1)
-def _clock(second: int) -> str:
-    return time.strftime("%H:%M:%S", time.localtime(second))
+def text(records: list[Logged]) -> bytes:
+    """For people: 12:00:01 alice completed 200 wait=0ms ttft=31ms total=480ms 12+64 tokens charge=140 gpu0 ID
+
+    The time is that of writing, GATHER after the last of them at most."""
+    clock = time.strftime("%H:%M:%S")
+    lines: list[str] = []
+    for _, record in records:
+        start = f"{clock} {record.tenant or '-'} {record.outcome} {record.status}"
+        if isinstance(record, ev.Refused):
+            lines.append(f"{start} {record.id}\n")
+            continue
+        usage = record.usage
+        lines.append(
+            f"{start} wait={record.wait // MS}ms ttft={record.ttft // MS}ms total={record.total // MS}ms"
+            f" {usage.prompt}+{usage.completion} tokens charge={record.charge} {record.upstream or '-'} {record.id}\n"
+        )
+    return "".join(lines).encode()
 
 
-def text(pool: str, record: Ended | ev.Refused) -> bytes:
-    """For people: 12:00:01 alice completed 200 wait=0ms ttft=31ms total=480ms 12+64 tokens charge=140 gpu0 ID"""
-    clock = _clock(int(time.time()))
-    tenant = record.tenant or "-"
-    if isinstance(record, ev.Refused):
-        return f"{clock} {tenant} {record.outcome} {record.status} {record.id}\n".encode()
-    usage = record.usage
-    return (
-        f"{clock} {tenant} {record.outcome} {record.status} wait={record.wait // 1_000_000}ms"
-        f" ttft={record.ttft // 1_000_000}ms total={record.total // 1_000_000}ms"
-        f" {usage.prompt}+{usage.completion} tokens charge={record.charge} {record.upstream or '-'} {record.id}\n"
-    ).encode()
-
-
-def json(pool: str, record: Ended | ev.Refused) -> bytes:
-    """For machines: the ledger's record with the wall clock and the pool."""
-    stamped = msgspec.to_builtins(record) | {"pool": pool, "wall": time.time_ns()}
-    return msgspec.json.encode(stamped) + b"\n"
+def json(records: list[Logged]) -> bytes:
+    """For machines: the ledger's records with the wall clock and the pool."""
+    wall = time.time_ns()
+    lines = [msgspec.to_builtins(record) | {"pool": pool, "wall": wall} for pool, record in records]
+    return encode_lines(lines)
