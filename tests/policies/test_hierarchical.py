@@ -1,5 +1,6 @@
 """A tree of classes: shares go down it, idle shares to siblings first, and each class is as fair as its policy."""
 
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -11,8 +12,8 @@ from tests.oracle import JointService
 from tests.sim.link_oracles import Packet, Sent
 from tests.sim.links import PACKETS, WEIGHTS, sent
 
-from fairq.core.errors import UnknownName
-from fairq.policies import make
+from fairq.core.errors import ConfigError
+from fairq.policies import make, spec_of
 from fairq.policies.hierarchical import way
 from fairq.sim.router.run import RouterRun
 from fairq.sim.router.scenario import RouterScenario
@@ -146,6 +147,57 @@ def test_flat_sfq_does_not_keep_that_bound_between_classes() -> None:
     assert gap(packets, weights, sent(packets, weights, "hierarchical"), ("x", "y")) <= 2
 
 
-def test_an_unknown_node_policy_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UnknownName, match="did you mean sfq"):
-        make("hierarchical:nodes=drr/sffq")
+def test_a_node_has_parameters_of_its_own() -> None:
+    """Deficit round robin below: with a quantum of 3 a visit sends three unit jobs, with 1 one."""
+    tenants = [{"id": name, "cost": 1, "count": 6} for name in ("org/a", "org/b")]
+    short = [flow[-1] for flow in order("hierarchical:nodes=sfq/drr:quantum=1", *tenants)]
+    long = [flow[-1] for flow in order("hierarchical:nodes=sfq/drr:quantum=3", *tenants)]
+    assert "".join(short) == "ab" * 6
+    assert "".join(long) == "aaabbb" * 2
+
+
+def test_a_class_that_is_named_has_its_own_policy() -> None:
+    """`one` takes turns, whatever its users' jobs cost; `two`, beside it, shares by cost."""
+    tenants = [
+        {"id": f"{org}/{user}", "cost": cost, "count": 40}
+        for org in ("one", "two")
+        for user, cost in (("a", 3), ("b", 1))
+    ]
+    served = order("hierarchical:classes=one=request-rr", *tenants)[:60]
+    assert abs(served.count("one/a") - served.count("one/b")) <= 1
+    assert abs(3 * served.count("two/a") - served.count("two/b")) <= 3 + 1
+
+
+def test_a_file_tells_a_tree_as_keys_and_values() -> None:
+    given: dict[str, Any] = {"policy": "hierarchical", "nodes": ["sfq", {"policy": "drr", "quantum": 3}]}
+    assert spec_of(given) == "hierarchical:nodes=sfq/drr:quantum=3"
+    given = {"policy": "hierarchical", "classes": {"org/team": {"policy": "sfq", "credit": 9}, "two": "scfq"}}
+    assert spec_of(given) == "hierarchical:classes=org/team=sfq:credit=9;two=scfq"
+    scenario = RouterScenario.model_validate(
+        {"policies": [given, "sfq"], "tenants": [{"id": "A", "cost": 1, "count": 1}]}
+    )
+    assert scenario.policies == (spec_of(given), "sfq")
+    assert spec_of({"policy": "sfq"}) == "sfq"
+
+
+@pytest.mark.parametrize(
+    ("spec", "part"),
+    [
+        ("nodes=drr/sffq", "did you mean sfq"),
+        ("classes=org=sffq", "did you mean sfq"),
+        ("nodes=drr:quantum=0", "drr.quantum = '0': must be at least 1"),
+        ("nodes=drr:quantum", "NAME:key=value"),
+        ("nodes=sfq:quantum=1", "quantum"),
+        ("classes=org", "PATH=NODE"),
+        ("classes=org//team=sfq", "PATH=NODE"),
+        ("classes=org=sfq;org=drr", "each path once"),
+    ],
+)
+def test_a_node_that_cannot_be_is_refused_with_the_rule(spec: str, part: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(part)):
+        make(f"hierarchical:{spec}")
+
+
+def test_a_tree_told_by_keys_needs_the_policys_name() -> None:
+    with pytest.raises(ConfigError, match="policy: NAME"):
+        spec_of({"nodes": ["sfq"]})

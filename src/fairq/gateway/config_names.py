@@ -3,7 +3,7 @@
 import ipaddress
 import re
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -91,8 +91,11 @@ def gateway_policy(spec: str) -> Policy:
 
 
 def policy_spec(value: object) -> str:
-    """NAME or NAME:key=value,key=value of a policy that fits a gateway."""
-    return _registered(value, gateway_policy)
+    """NAME or NAME:key=value,key=value of a policy that fits a gateway, or {policy: NAME, key: value}."""
+    try:
+        return _registered(policies.spec_of(value) if isinstance(value, Mapping) else value, gateway_policy)
+    except ConfigError as error:
+        raise broken(error.rule) from None
 
 
 def placement_name(value: object) -> str:

@@ -1,5 +1,7 @@
 """The policies. Adding one is a file in this folder and a line in POLICIES."""
 
+from collections.abc import Mapping
+
 from fairq.core.errors import ConfigError, UnknownName
 from fairq.core.policy import Need, Policy
 from fairq.policies.attained_service import AttainedService
@@ -68,6 +70,28 @@ def make(spec: str) -> Policy:
             raise ConfigError("policy", spec, "must be NAME or NAME:key=value,key=value with each key once")
         given[key] = value
     return POLICIES[name](**given)
+
+
+def spec_of(given: object, comma: str = ",") -> str:
+    """The spec of a policy that a file tells as keys and values: {policy: drr, quantum: 3} -> drr:quantum=3.
+
+    A list stands for names by depth, keys and values for names by class (`hierarchical`). Raises ConfigError.
+    """
+    if not isinstance(given, Mapping):
+        return str(given)
+    name = given.get("policy")
+    if not isinstance(name, str):
+        raise ConfigError("policy", name, "missing: {policy: NAME, key: value}")
+    items = [f"{key}={_told(value)}" for key, value in given.items() if key != "policy"]
+    return f"{name}:{comma.join(items)}" if items else name
+
+
+def _told(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ";".join(f"{path}={spec_of(node, '+')}" for path, node in value.items())
+    if isinstance(value, list | tuple):
+        return "/".join(spec_of(node, "+") for node in value)
+    return str(value)
 
 
 def make_for(spec: str, provides: frozenset[Need]) -> Policy:

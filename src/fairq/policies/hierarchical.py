@@ -5,8 +5,9 @@
     charge  the cost is charged to every class on the way
 
 To the policy of a class each child is one flow, which has a job waiting as long as anything below it waits.
-`nodes=sfq/drr` names the policies by depth, the last of them for all that is deeper. A class that was given no weight
-weighs 1; jobs of a flow that is a class too are one more child of it, of weight 1.
+`nodes=sfq/drr:quantum=3` names the policies by depth, the last of them for all that is deeper; `classes=org=drr` that
+of one class. A class that was given no weight weighs 1; jobs of a flow that is a class too are one more child of it, of
+weight 1.
 
 Unit of fairness: that of each node, among its children. With SFQ everywhere: children of one class that stay
 backlogged differ by at most a largest job of each in normalized service, whatever share of the link the class itself
@@ -19,16 +20,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from fairq.core.errors import UnknownName, check
+from fairq.core.errors import check
 from fairq.core.job import Flow, Job
 from fairq.core.policy import ROOMY, Cause, Decision, Layer, Need, Param, Pick, Policy, Time, Unit, View, Why
 from fairq.core.queues import FlowPolicy
-from fairq.policies.drr import DRR
-from fairq.policies.request_rr import RequestRR
-from fairq.policies.scfq import SCFQ
-from fairq.policies.sfq import SFQ
+from fairq.policies.classes import Classes
 
-NODES: dict[str, type[FlowPolicy]] = {policy.name: policy for policy in (SFQ, SCFQ, DRR, RequestRR)}
 ROOT = ""
 NOBODY = "\0"  # no flow's name
 ONE = Fraction(1)
@@ -48,17 +45,18 @@ class Hierarchical(Policy):
     name = "hierarchical"
     unit = Unit.NORMALIZED
     needs = frozenset({Need.SIZE})
-    params = (Param(name="nodes", default="sfq", text="param.hierarchical.nodes"),)
+    params = (
+        Param(name="nodes", default="sfq", text="param.hierarchical.nodes"),
+        Param(name="classes", default="", text="param.hierarchical.classes"),
+    )
     keeps_order = True
     nodes: str
+    classes: str
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
-        for name in (names := self.nodes.split("/")):
-            if name not in NODES:
-                raise UnknownName("hierarchical.nodes", name, NODES)
-        self.kinds = [NODES[name] for name in names]
-        self.classes: dict[str, FlowPolicy] = {}
+        self.kinds = Classes(self.nodes, self.classes)
+        self.tree: dict[str, FlowPolicy] = {}
         self.weights: dict[str, Fraction] = {}  # of all flows that are known
         self.users: dict[str, int] = {}  # class -> how many known flows are in it
         self.jobs: dict[str, Job] = {}  # that wait
@@ -70,19 +68,19 @@ class Hierarchical(Policy):
 
     def open_class(self, key: str) -> FlowPolicy:
         """`key` is met for the first time."""
-        node = self.kinds[min(key.count("/"), len(self.kinds) - 1)]()
+        node = self.kinds.policy(key.removesuffix("/"))
 
         def cost(token: Job) -> int:
             """Of its own job, or of the one that the child would pick now."""
             if token.flow + "/" == key:
                 return self.layer.cost(self.jobs[token.id])
-            below = self.classes[token.flow + "/"]
+            below = self.tree[token.flow + "/"]
             step = below.select(0, ROOMY)
             assert isinstance(step, Pick)
             return below.layer.cost(step.job)
 
         node.bind(replace(self.layer, cost=cost))
-        self.classes[key], self.users[key] = node, 0
+        self.tree[key], self.users[key] = node, 0
         return node
 
     def token(self, child: str) -> Job:
@@ -95,7 +93,7 @@ class Hierarchical(Policy):
         new = flow.id not in self.weights
         self.weights[flow.id] = flow.weight
         for key, child in way(flow.id):
-            node = self.classes.get(key) or self.open_class(key)
+            node = self.tree.get(key) or self.open_class(key)
             self.users[key] += new
             own = child + "/" == key
             node.flow_changed(Flow(id=child, weight=ONE if own else self.weights.get(child, ONE)), now)
@@ -104,7 +102,7 @@ class Hierarchical(Policy):
         del self.weights[flow]
         gone = True  # is nobody known below this place any more?
         for key, child in reversed(way(flow)):
-            node = self.classes[key]
+            node = self.tree[key]
             if gone:
                 node.forget(child)
             elif child == flow:
@@ -112,11 +110,11 @@ class Hierarchical(Policy):
             self.users[key] -= 1
             gone = not self.users[key] and key != ROOT
             if gone:
-                del self.classes[key], self.users[key]
+                del self.tree[key], self.users[key]
 
     def flow_open(self, flow: str, open_: bool, now: Time) -> None:
         for key, child in reversed(way(flow)):
-            node = self.classes[key]
+            node = self.tree[key]
             node.flow_open(child, open_, now)
             open_ = can_serve(node)
 
@@ -124,7 +122,7 @@ class Hierarchical(Policy):
         self.jobs[job.id] = job
         below, came = None, True
         for key, child in reversed(way(job.flow)):
-            node = self.classes[key]
+            node = self.tree[key]
             token = self.token(child) if below else replace(job, flow=child)
             if below:
                 node.flow_open(child, can_serve(below), now)
@@ -137,7 +135,7 @@ class Hierarchical(Policy):
         del self.jobs[job.id]
         below, gone = None, True
         for key, child in reversed(way(job.flow)):
-            node = self.classes[key]
+            node = self.tree[key]
             if gone:
                 node.cancel(node.head(child) if below else replace(job, flow=child), now)
                 gone = not node.waiting()
@@ -149,7 +147,7 @@ class Hierarchical(Policy):
     def select(self, now: Time, view: View) -> Decision:
         key, steps = ROOT, []
         while True:
-            step = self.classes[key].select(now, view)
+            step = self.tree[key].select(now, view)
             if not isinstance(step, Pick):
                 return step
             steps.append(step)
@@ -163,7 +161,7 @@ class Hierarchical(Policy):
         if not isinstance(decision, Pick):
             return
         plan: list[Pick] = decision.plan
-        nodes = [self.classes[key] for key, _ in way(decision.job.flow)]
+        nodes = [self.tree[key] for key, _ in way(decision.job.flow)]
         steps = list(zip(nodes, plan, strict=True))
         stays = False  # is anything left below?
         for node, step in reversed(steps):
@@ -177,7 +175,7 @@ class Hierarchical(Policy):
     def charge(self, job: Job, amount: int, now: Time) -> None:
         below = None
         for key, child in reversed(way(job.flow)):
-            node = self.classes[key]
+            node = self.tree[key]
             if below:
                 node.flow_open(child, can_serve(below), now)
             node.charge(replace(job, flow=child), amount, now)
@@ -188,24 +186,24 @@ class Hierarchical(Policy):
         return len(self.jobs)
 
     def backlogged(self) -> Sequence[str]:
-        return sorted(key[:-1] for key, node in self.classes.items() if key and node.is_backlogged(key[:-1]))
+        return sorted(key[:-1] for key, node in self.tree.items() if key and node.is_backlogged(key[:-1]))
 
     def is_backlogged(self, flow: str) -> bool:
         key, child = way(flow)[-1]
-        return key in self.classes and self.classes[key].is_backlogged(child)
+        return key in self.tree and self.tree[key].is_backlogged(child)
 
     def contended(self, flow: str) -> bool:
-        return any(key in self.classes and self.classes[key].contended(child) for key, child in way(flow))
+        return any(key in self.tree and self.tree[key].contended(child) for key, child in way(flow))
 
     def show(self) -> Mapping[str, Any]:
-        return {"classes": {key or "/": dict(node.show()) for key, node in sorted(self.classes.items())}}
+        return {"classes": {key or "/": dict(node.show()) for key, node in sorted(self.tree.items())}}
 
     def state(self) -> dict[str, Any]:
         return {
             "flows": {flow: str(weight) for flow, weight in sorted(self.weights.items())},
             "jobs": list(self.jobs),
             "tokens": self.tokens,
-            "classes": {key: node.state() for key, node in sorted(self.classes.items())},
+            "classes": {key: node.state() for key, node in sorted(self.tree.items())},
         }
 
     def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
@@ -213,22 +211,22 @@ class Hierarchical(Policy):
             self.flow_changed(Flow(id=flow, weight=Fraction(weight)), 0)
         self.jobs = {id_: jobs[id_] for id_ in state["jobs"]}
         self.tokens = state["tokens"]
-        for key in sorted(self.classes, key=lambda key: key.count("/"), reverse=True):  # a class asks those below it
+        for key in sorted(self.tree, key=lambda key: key.count("/"), reverse=True):  # a class asks those below it
             tokens = {
                 id_: replace(jobs[id_], flow=child) if child + "/" == key else Job(id=id_, flow=child)
                 for child, queue in state["classes"][key]["queues"].items()
                 for id_ in queue
             }
-            self.classes[key].restore(state["classes"][key], tokens)
+            self.tree[key].restore(state["classes"][key], tokens)
 
     def validate(self) -> None:
         own = 0
-        for key, node in self.classes.items():
+        for key, node in self.tree.items():
             node.validate()
             tokens = {child: len(queue) for child, queue in node.queues.items() if queue and child + "/" != key}
             own += node.waiting() - len(tokens)
             for child, count in tokens.items():
-                below = self.classes[child + "/"]
+                below = self.tree[child + "/"]
                 check(count == 1 and below.waiting() > 0, f"{count} tokens of {child} stand for {below.waiting()}")
                 check(can_serve(below) == node.is_backlogged(child), f"{child} is wrongly open or closed")
         check(own == len(self.jobs), f"{own} jobs are in queues, {len(self.jobs)} wait")

@@ -22,7 +22,7 @@ from pydantic_core import PydanticCustomError
 from fairq.core.errors import ConfigError, UnknownName
 from fairq.core.number import to_json
 from fairq.measure.fairness import Interval
-from fairq.policies import make
+from fairq.policies import make, spec_of
 from fairq.sim.source import InvalidScenario, Place, read_yaml
 from fairq.sim.trace import Trace
 
@@ -65,8 +65,15 @@ def _ratio(given: object) -> Fraction:
 Ratio = Annotated[Fraction, BeforeValidator(_ratio)]
 
 
-def _listed(given: object) -> object:
-    return [given] if isinstance(given, str) else given
+def _specs(given: object) -> object:
+    if isinstance(given, str | Mapping):
+        given = [given]
+    if not isinstance(given, list | tuple):
+        return given
+    try:
+        return [spec_of(one) if isinstance(one, Mapping) else one for one in given]
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
 
 
 class Part(BaseModel):
@@ -81,7 +88,7 @@ def broken(rule: str, *at: int | str) -> PydanticCustomError:
 
 
 class Scenario(Part, ABC):
-    """policies  each NAME or NAME:key=value,key=value; runs are side by side on identical arrivals
+    """policies  each NAME, NAME:key=value,key=value or {policy: NAME, key: value}; side by side on identical arrivals
     seed      of every random number in the run
     title, look_for, source  for people: what it is about, what to see in it, where it is from"""
 
@@ -91,7 +98,7 @@ class Scenario(Part, ABC):
     source: Annotated[str, Field(max_length=1000)] = ""
     policies: Annotated[
         tuple[str, ...],
-        BeforeValidator(_listed),
+        BeforeValidator(_specs),
         Field(min_length=1, validation_alias=AliasChoices("policies", "policy")),
     ] = ("fcfs",)
     seed: Natural = 0
