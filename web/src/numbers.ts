@@ -1,4 +1,4 @@
-// Exact rationals come as text ("7/2"); pictures need numbers, texts show them as they are.
+// Exact rationals come as text ("7/2"); pictures need numbers, and readers compare decimals.
 export function num(value: unknown): number {
   if (typeof value === "number") return value;
   if (typeof value !== "string") return NaN;
@@ -6,11 +6,11 @@ export function num(value: unknown): number {
   return below === undefined ? Number(above) : Number(above) / Number(below);
 }
 
-/** Short, at most `digits` after the point; rationals stay rationals while they are short. */
+/** Short, at most `digits` after the point. */
 export function show(value: unknown, lang: string, digits = 2): string {
   if (value === null || value === undefined) return "–";
   if (typeof value === "boolean") return String(value);
-  if (typeof value === "string" && (!/^-?\d+(\/\d+)?$/.test(value) || (value.includes("/") && value.length <= 7))) return value;
+  if (typeof value === "string" && !/^-?\d+(\/\d+)?$/.test(value)) return value;
   const number = num(value);
   return Number.isFinite(number) ? new Intl.NumberFormat(lang, { maximumFractionDigits: digits }).format(number) : String(value);
 }

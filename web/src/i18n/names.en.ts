@@ -64,6 +64,7 @@ export const namesEn = {
   param_form: "form",
   param_request: "request",
   param_parity: "run to parity",
+  param_classes: "classes",
   param_credit: "credit",
   param_nodes: "in each class",
   param_misfit: "what does not fit",

@@ -66,6 +66,7 @@ export const namesJa: Record<keyof typeof namesEn, string> = {
   param_form: "形式",
   param_request: "要求の長さ",
   param_parity: "使い切るまで続ける",
+  param_classes: "クラス",
   param_credit: "集中送信の上限",
   param_nodes: "クラス内の方式",
   param_misfit: "収まらないタスク",

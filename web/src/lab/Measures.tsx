@@ -115,7 +115,9 @@ function Router({ answer, run, place }: Props) {
       <h4>{t("order")}</h4>
       <Sequence run={run} kind="dispatch" who="tenant" place={place} names={names} />
       <h4>{t("served")}</h4>
-      {fairness ? (
+      {fairness && Object.keys(fairness.service).length < 2 ? (
+        <p class="quiet">{drained ? t("drained") : t("servedAlone", { name: list(Object.keys(fairness.service)) })}</p>
+      ) : fairness ? (
         <div class="bars" data-jain={fairness.jain ?? ""}>
           {Object.entries(fairness.service).map(([name, service]) => (
             <div key={name} class="bar-row" data-served={name}>

@@ -1,9 +1,9 @@
 import { t } from "../i18n";
-import { show } from "../numbers";
+import { num, show } from "../numbers";
 import { lang } from "../settings";
 import { nextDecision, seek, SPEEDS, step, toggle } from "./player";
 import { Files } from "./Files";
-import { details, done, embedded, fork, answer, last, now, playing, position, predict, score, speed } from "./session";
+import { details, done, embedded, fork, answer, last, now, placeOf, playing, position, predict, score, speed } from "./session";
 
 export function Transport() {
   const at = Math.min(position.value, last.value);
@@ -23,7 +23,7 @@ export function Transport() {
         <input type="range" min={0} max={last.value} step={1} value={at} aria-valuetext={t("stepText", values)} onInput={(event) => { playing.value = false; seek(Number(event.currentTarget.value)); }} />
       </label>
       <output class="counter" data-counter>{t("stepOf", values)}</output>
-      <output class="time">t = {values.time}</output>
+      <output class="time">t = {values.time}{inSlot() && ` → ${show(num(now.value) + 1, lang.value)}`}</output>
       <label class="speed">
         <span class="hidden">{t("speed")}</span>
         <select value={speed.value} onChange={(event) => (speed.value = Number(event.currentTarget.value))}>
@@ -44,6 +44,12 @@ export function Transport() {
       {!embedded.value && <Files />}
     </section>
   );
+}
+
+/** In the router a step is a dispatch, and what is shown is how things stand after its slot. */
+function inSlot(): boolean {
+  const found = answer.value;
+  return found?.layer === "router" && found.runs[0]?.steps[placeOf(0)]?.kind === "dispatch";
 }
 
 export function Icon({ d, filled = false }: { d: string; filled?: boolean }) {

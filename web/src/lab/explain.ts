@@ -47,6 +47,7 @@ function cpu(run: RunView, step: TraceStep, place: number): string[] {
     else if (decides(run.steps, place)) found.push(t("sayRan", span), reason(step));
     else found.push(t("sayGoesOn", span));
   }
+  for (const who of missedAt(run).get(num(step.time)) ?? []) found.push(t("sayMissed", { who, time: say(step.time) }));
   const told = [
     ["finished", "sayFinished"], ["aborted", "sayAborted"], ["expired", "sayExpired"], ["blocked", "sayBlocked"],
     ["slept", "saySlept"], ["woken", "sayWoken"], ["arrived", "sayArrived"],
@@ -57,6 +58,20 @@ function cpu(run: RunView, step: TraceStep, place: number): string[] {
   }
   return found;
 }
+
+/** Deadline -> the tasks and jobs (the nth of T is T#n) that were not done by it. */
+const missedAt = once((run: RunView) => {
+  const found = new Map<number, string[]>();
+  const count = new Map<string, number>();
+  const see = (name: string, one: Record<string, any>) => one["missed"] && found.set(one["deadline"], [...(found.get(one["deadline"]) ?? []), name]);
+  for (const one of (run.result["tasks"] ?? []) as Record<string, any>[]) see(one["id"], one);
+  for (const one of (run.result["jobs"] ?? []) as Record<string, any>[]) {
+    const nth = count.get(one["task"]) ?? 0;
+    count.set(one["task"], nth + 1);
+    see(`${one["task"]}#${nth}`, one);
+  }
+  return found;
+});
 
 const hasMeters = once((run: RunView) => run.steps.some((each) => each.show["meters"]));
 
