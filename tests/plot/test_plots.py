@@ -148,19 +148,6 @@ def test_a_cluster_shows_dominant_shares() -> None:
     assert [float(line.get_ydata()[-1]) for line in drawn.axes[0].lines] == pytest.approx([2 / 3, 2 / 3])
 
 
-def test_an_engine_shows_service_and_first_tokens() -> None:
-    """Two clients of one request each, alone in the engine: both are served all they asked for, at once."""
-    asked = {"at": 0, "prompt": 100, "output": 50}
-    given = {"layer": "engine", "requests": [{"client": name, **asked} for name in "ab"], "policies": ["vtc"]}
-    scenario = build(given)
-    run = scenario.run("vtc")
-    above, below = figure(scenario, [run]).axes
-    assert above.get_title(loc="left") == "vtc"
-    points = [line.get_xydata()[0] for line in below.lines]
-    assert [at for at, _ in points] == [0, 0]
-    assert all(0 < wait < float(run.makespan) / 1e9 for _, wait in points)
-
-
 @pytest.mark.parametrize("name", ["cpu/deadlock", "cpu/waking-sleeper", "cpu/quantum-too-small", "router/departments"])
 def test_every_kind_of_scenario_is_drawn(name: str, tmp_path: Path) -> None:
     scenario, runs = run_of(name)

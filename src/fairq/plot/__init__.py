@@ -7,7 +7,8 @@ cpu      who ran, waited, slept, was blocked or held a lock; deadlines; for prop
 link     each packet, where the fluid (GPS) ends it, the tag that decided; service beside the fluid's
 router   dispatches, and normalized service over each interval of joint backlog
 cluster  dominant shares, task by task, and who holds what
-engine   service of each client over time, and how long each request waited for its first token
+engine   service of each client over time, how far those who wait drift apart and what the theorem allows, how full the
+fleet    cache and the batch were, how long first tokens took; of a sweep over DLPM's quantum, fairness against locality
 
 Nothing is told by colour alone: flows also have a pattern, a marker, a row or a label of their own.
 """
@@ -25,7 +26,7 @@ from fairq.sim.scenario import Run, Scenario
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LAYERS = ("cpu", "link", "router", "cluster", "engine")
+LAYERS = {layer: layer for layer in ("cpu", "link", "router", "cluster", "engine")} | {"fleet": "engine"}
 FORMATS = (".svg", ".png", ".pdf")
 
 
@@ -39,7 +40,7 @@ def figure(scenario: Scenario, runs: Sequence[Run]) -> "Figure":
     from fairq.plot.style import SETTINGS
 
     with mpl.rc_context(SETTINGS):
-        drawn: Figure = import_module(f"fairq.plot.{scenario.layer}").draw(scenario, runs)
+        drawn: Figure = import_module(f"fairq.plot.{LAYERS[scenario.layer]}").draw(scenario, runs)
     return drawn
 
 

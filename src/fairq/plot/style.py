@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import fontManager
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 INK, SOFT, PALE, ALARM = "#1a1a1a", "#6b6b6b", "#d9d9d9", "#a50f15"
 WIDTH, RIGHT = 9.0, 0.85  # inches; to the right there is room for names of lines
@@ -47,6 +47,10 @@ SETTINGS: Any = {  # matplotlib types its keys one by one
 
 LOST: dict[str, Any] = {"facecolor": "#efefef", "edgecolor": SOFT, "linewidth": 0.0, "hatch": "////"}
 """Time in which nobody is served although somebody waits."""
+
+
+BOUND: dict[str, Any] = {"color": ALARM, "linewidth": 1.3, "linestyle": (0, (5, 2))}
+"""What a theorem allows."""
 
 
 class Look(NamedTuple):
@@ -122,6 +126,18 @@ def whole(axes: Axes, axis: str = "x") -> None:
     (axes.xaxis if axis == "x" else axes.yaxis).set_major_locator(
         MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10])
     )
+
+
+def thousands(axes: Axes) -> None:
+    """Ticks of the vertical axis as 0, 500, 20k, 1.5M, so that they are short."""
+
+    def short(value: float, _: object) -> str:
+        for size, letter in ((1e6, "M"), (1e3, "k")):
+            if abs(value) >= size:
+                return f"{value / size:g}{letter}"
+        return f"{value:g}"
+
+    axes.yaxis.set_major_formatter(FuncFormatter(short))
 
 
 def legend(figure: Figure, handles: Sequence[Any]) -> None:
