@@ -1,10 +1,12 @@
 """CPU time of the data plane per request and per event of a stream, as ratios to nginx and beside two Rust routers.
 
-    python -m bench dataplane [--rounds 5] [--requests 2000]
+    python -m bench dataplane [--rounds 5] [--requests 2000] [--compiled PROGRAM]
 
+`--compiled`: the fairq of an environment that has the compiled wheel, measured beside the one that runs this.
 Everything of fairq is on: ledger with fsync, request log to a file, console folding the stream, keys and accounting.
 nginx writes its access log. CPU is user and system time of the process under test and its threads, read before and
-after; rounds are interleaved, so that a noisy neighbour meets all alike; the median of rounds is shown.
+after; rounds are interleaved, so that a noisy neighbour meets all alike. Shown are the median of rounds, and the median
+of the rounds' ratios to nginx.
 """
 
 import argparse
@@ -16,6 +18,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -44,8 +47,7 @@ MODES = [
 ]
 
 
-def fairq(port: int, upstream: int, folder: Path) -> list[str]:
-    program = Path(sys.executable).parent / "fairq"
+def fairq(program: Path, port: int, upstream: int, folder: Path) -> list[str]:
     url = f"http://127.0.0.1:{upstream}"
     options = ["--upstream", url, "--max-inflight", "64", "--port", str(port), "--console-port", "0"]
     return [str(program), "serve", *options, "--ledger", str(folder / "ledger")]
@@ -116,14 +118,17 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--requests", type=int, default=2000, help="per round; a tenth of it for streams")
     parser.add_argument("--only", action="append", help="names of those to measure")
+    parser.add_argument("--compiled", type=Path, metavar="PROGRAM", help="another fairq: that of the compiled wheel")
     given = parser.parse_args(arguments)
     found, missing = peers()
-    found.insert(0, Peer("fairq", fairq))
+    if given.compiled is not None:
+        found.insert(0, Peer("compiled", partial(fairq, given.compiled)))
+    found.insert(0, Peer("fairq", partial(fairq, Path(sys.executable).parent / "fairq")))
     if given.only:
         found = [peer for peer in found if peer.name in given.only]
     for reason in missing:
         print(f"left out: {reason}")
-    print(f"{'CPU us per':28}" + "".join(f"{peer.name:>16}" for peer in found) + "   fairq / nginx")
+    print(f"{'CPU us per':28}" + "".join(f"{peer.name:>21}" for peer in found))
     for mode in MODES:
         print(f"{mode.name:28}" + _row(found, mode, given.rounds, given.requests), flush=True)
 
@@ -140,9 +145,15 @@ def _row(found: list[Peer], mode: Mode, rounds: int, requests: int) -> str:
                 us = measure(own, pid, mode, requests)
                 if turn:  # the first round warms up
                     taken[name].append(us)
-    middle = {name: median(values) for name, values in taken.items()}
-    ratio = middle["fairq"] / middle["nginx"] if {"fairq", "nginx"} <= middle.keys() else float("nan")
-    return "".join(f"{value:16.1f}" for value in middle.values()) + f"{ratio:16.2f}"
+    return "".join(f"{_cell(values, taken.get('nginx')):>21}" for values in taken.values())
+
+
+def _cell(values: list[float], nginx: list[float] | None) -> str:
+    """12.3 (1.23x): us, and the ratio to nginx in the same round."""
+    if nginx is None:
+        return f"{median(values):.1f}"
+    ratio = median(own / other for own, other in zip(values, nginx, strict=True))
+    return f"{median(values):.1f} ({ratio:.2f}x)"
 
 
 def _wait_until_served(port: int, mode: Mode) -> None:
