@@ -174,7 +174,7 @@ def test_playing_reaches_the_end_and_stops(page: Page) -> None:
 def test_the_reader_predicts_then_sees(page: Page) -> None:
     opened(page, "/lab?lang=en&p=srtf&predict=1&step=2")
     asked = run(page, "srtf").locator(".predict")
-    expect(asked).to_contain_text("Who is next?")
+    expect(asked).to_contain_text("t = 2: who is next?")
     asked.get_by_role("button", name="A").click()
     expect(run(page, "srtf").locator(".verdict")).to_contain_text("No: C, not A.")
     at_step(page, "4 / 16")

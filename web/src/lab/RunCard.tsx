@@ -4,15 +4,13 @@ import { coded, t } from "../i18n";
 import { show } from "../numbers";
 import { lang } from "../settings";
 import { called } from "./called";
-import { Dot } from "./colours";
-import { decides } from "./deciding";
-import { clientOf, compared, sentences } from "./explain";
+import { compared, sentences } from "./explain";
 import { Compared, Keeps } from "./Keeps";
 import { Measures } from "./Measures";
-import { seek } from "./player";
+import { Predict } from "./Predict";
 import { Rich } from "./Rich";
-import { details, placeOf, predict, score, standing } from "./session";
-import { entities, indexOf } from "./runs";
+import { details, placeOf, predict } from "./session";
+import { entities } from "./runs";
 import { Source } from "./Source";
 import { Legend, TimelineTable } from "./Legend";
 import { Timeline } from "./Timeline";
@@ -47,38 +45,4 @@ export function RunCard({ answer, run, index, end, note }: { answer: Answer; run
       {details.value && <TimelineTable answer={answer} run={run} place={place} />}
     </article>
   );
-}
-
-/** Before the next choice is shown, the reader makes it. */
-function Predict({ answer, run, place, names }: { answer: Answer; run: RunView; place: number; names: string[] }) {
-  const [told, setTold] = useState<{ at: number; guess: string; who: string } | null>(null);
-  const inEngine = answer.layer === "engine" || answer.layer === "fleet";
-  const next = run.steps.findIndex((_, at) => at > place && decides(run.steps, at));
-  if (next < 0) return told && told.at === place ? <Verdict {...told} /> : null;
-  const step = run.steps[next]!;
-  const who: string = step.kind === "place" ? step.what["placed"].engine : answer.layer === "router" || answer.layer === "ledger" ? step.what["tenant"] : inEngine ? clientOf(run, step.what["admitted"][0] ?? "") : answer.layer === "cluster" ? step.what["user"] : answer.layer === "link" ? step.what["packet"] : step.what["ran"][0];
-  const before = run.steps[next - 1];
-  const waiting = step.kind === "place" ? Object.keys(step.what["placed"].saw.inflight) : inEngine ? Object.keys((step.what["waiting"] ?? {}) as object) : answer.layer === "cpu" ? [...(before?.queues["ready"] ?? []), ...(before?.running ?? [])] : answer.layer === "link" ? Object.values(before?.queues ?? {}).flatMap((queue) => queue.slice(0, 1)) : [...new Set([...Object.keys(before?.queues ?? {}), ...((step.what["joined"] ?? []) as string[])])];
-  const options = [...new Set([...waiting, who])].sort();
-  return (
-    <div class="predict">
-      {told && told.at === place && <Verdict {...told} />}
-      <span>{t("predictAsk")}</span>
-      {options.slice(0, 8).map((id) => (
-        <button
-          key={id} type="button"
-          onClick={() => {
-            score.value = { right: score.value.right + (id === who ? 1 : 0), all: score.value.all + 1 };
-            setTold({ at: next, guess: id, who });
-            const where = standing.value[answer.runs.indexOf(run)]?.indexOf(next) ?? -1;
-            if (where >= 0) seek(where);
-          }}
-        ><Dot index={indexOf(names, id)} />{id}</button>
-      ))}
-    </div>
-  );
-}
-
-function Verdict({ guess, who }: { guess: string; who: string }) {
-  return <p class={guess === who ? "verdict right" : "verdict wrong"} role="status">{guess === who ? `✓ ${t("predictRight", { who })}` : `✗ ${t("predictWrong", { who, guess })}`}</p>;
 }

@@ -1,4 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
+import type { Answer } from "../api.types";
 import { t } from "../i18n";
 import { num } from "../numbers";
 import { sentences } from "./explain";
@@ -22,12 +23,20 @@ export function Stage() {
         <p class="fork" role="status">{t("forkAt", { time: String(num(fork.value.time)) })} <button type="button" class="plain" onClick={() => (fork.value = null)}>{t("forkEnd")}</button></p>
       )}
       <div class={`runs${quick.value ? " quick" : ""}${(found?.runs.length ?? 0) + (before?.runs.length ?? 0) > 1 ? " several" : ""}`} aria-busy={busy.value}>
-        {found ? found.runs.map((run, index) => <RunCard key={`${run.spec}${index}`} answer={found} run={run} index={index} end={end} />) : <p class="quiet">{problem.value || !busy.value ? "" : t("computing")}</p>}
-        {before && found && before !== found && before.runs.map((run, index) => <RunCard key={`before${run.spec}${index}`} answer={before} run={run} index={index} end={end} note={t("forkBefore")} />)}
+        {found ? cards(found, before === found ? undefined : before, end) : <p class="quiet">{problem.value || !busy.value ? "" : t("computing")}</p>}
       </div>
       <Spoken />
     </>
   );
+}
+
+/** A card for each run; in a fork each is followed by what it was before. */
+function cards(found: Answer, before: Answer | undefined, end: number) {
+  return found.runs.flatMap((run, index) => {
+    const own = <RunCard key={`${run.spec}${index}`} answer={found} run={run} index={index} end={end} note={before && t("forkAfter")} />;
+    const was = before?.runs.find((each) => each.spec === run.spec);
+    return before && was ? [own, <RunCard key={`before${run.spec}${index}`} answer={before} run={was} index={index} end={end} note={t("forkBefore")} />] : [own];
+  });
 }
 
 /** What happened, for screen readers: at most once in a while, and not while it plays. */
