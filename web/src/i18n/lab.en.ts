@@ -143,6 +143,7 @@ export const labEn = {
   stateBlocked: "attempt blocked",
   stateSwitch: "switches",
   legendRun: "runs",
+  legendOrder: "Across: the order of starts, not time.",
   legendWait: "waits",
   legendArrival: "arrives",
   legendDeadline: "deadline",

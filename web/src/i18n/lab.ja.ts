@@ -145,6 +145,7 @@ export const labJa: Texts<typeof labEn> = {
   stateBlocked: "ロック待ち",
   stateSwitch: "切替",
   legendRun: "実行中",
+  legendOrder: "横軸は開始の順番で、時刻ではありません。",
   legendWait: "待ち",
   legendArrival: "到着",
   legendDeadline: "締切",

@@ -47,10 +47,11 @@ function isTag(kind: string): boolean {
 
 function Bars({ kind, values, names, run, line }: { kind: string; values: Record<string, unknown>; names: string[]; run: RunView; line: number | null }) {
   const most = highest(run, kind);
-  const rows = Object.entries(values).slice(0, MOST);
+  const ranked = kind === "priority" && run.policy === "rm"; // it keeps -period, or -deadline
+  const rows = Object.entries(values).slice(0, MOST).map(([id, value]) => [id, ranked ? -num(value) : value] as const);
   return (
     <div class="bars">
-      <h4>{coded("show", kind, "show_other")}</h4>
+      <h4>{ranked ? t(run.spec.includes("by=deadline") ? "comparedDeadline" : "comparedPeriod") : coded("show", kind, "show_other")}</h4>
       {rows.map(([id, value]) => (
         <div key={id} class="bar-row" data-bar={`${kind}.${id}`}>
           <span class="bar-name"><Dot index={indexOf(names, id)} />{id}</span>
@@ -73,7 +74,7 @@ const scales = new WeakMap<RunView, Record<string, number>>();
 function highest(run: RunView, kind: string): number {
   let known = scales.get(run);
   if (!known) scales.set(run, (known = {}));
-  return (known[kind] ??= largest(run.steps, (step) => Object.values((step.show[kind] ?? {}) as object), 1e-9));
+  return (known[kind] ??= largest(run.steps, (step) => Object.values((step.show[kind] ?? {}) as object).map((value) => Math.abs(num(value))), 1e-9));
 }
 
 export function Chips({ title, ids, names, empty }: { title: string; ids: string[]; names: string[]; empty?: string }) {

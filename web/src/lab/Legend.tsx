@@ -14,10 +14,10 @@ const MOST_ROWS = 400;
 export function Legend({ answer, run }: { answer: Answer; run: RunView }) {
   const { layer } = answer;
   const bar: Key = layer === "router" ? "legendDispatch" : layer === "link" ? "legendSend" : "legendRun";
-  const jobs = run.result["jobs"] as unknown[] | undefined;
-  const lost = layer === "cpu" && (run.result["timeline"] as Record<string, any>[]).some((slice) => slice["state"] === "blocked");
-  if (layer === "cluster") return null;
-  const { states, rows } = linesOf(answer, run);
+  const { states, rows, signs, marks } = linesOf(answer, run);
+  const due = signs.some((sign) => sign.kind === "deadline" || sign.kind === "missed");
+  const lost = (state: string) => layer === "cpu" && marks.some((mark) => mark.lane < 0 && mark.state === state);
+  if (layer === "cluster") return <p class="legend">{t("legendOrder")}</p>;
   if (rows)
     return (
       <ul class="legend">
@@ -33,9 +33,10 @@ export function Legend({ answer, run }: { answer: Answer; run: RunView }) {
       {run.fluid && <li><svg width="22" height="14"><rect class="key-bar" x="1" y="7" width="20" height="6" /></svg>{t("legendFluid")}</li>}
       {!run.fluid && <li><svg width="22" height="14"><rect class="span" x="1" y="4.5" width="20" height="5" rx="2.5" /></svg>{t("legendWait")}</li>}
       <li><svg width="14" height="14"><path class="sign" d="M7 13 v-11 m-3.5 4 l3.5 -4.5 l3.5 4.5" /></svg>{t("legendArrival")}</li>
-      {jobs && <li><svg width="14" height="14"><path class="sign deadline" d="M7 1 v11 m-3.5 -4 l3.5 4.5 l3.5 -4.5" /></svg>{t("legendDeadline")}</li>}
-      {jobs && <li><svg width="14" height="14"><path class="sign missed" d="M7 1 v11 m-3.5 -4 l3.5 4.5 l3.5 -4.5" /></svg>{t("legendMissed")}</li>}
-      {lost && <li><svg width="22" height="14"><rect class="lost" x="1" y="0" width="20" height="14" /></svg>{t("legendBlocked")}</li>}
+      {due && <li><svg width="14" height="14"><path class="sign deadline" d="M7 1 v11 m-3.5 -4 l3.5 4.5 l3.5 -4.5" /></svg>{t("legendDeadline")}</li>}
+      {due && <li><svg width="14" height="14"><path class="sign missed" d="M7 1 v11 m-3.5 -4 l3.5 4.5 l3.5 -4.5" /></svg>{t("legendMissed")}</li>}
+      {lost("blocked") && <li><svg width="22" height="14"><rect class="lost blocked" x="1" y="0" width="20" height="14" /></svg>{t("legendBlocked")}</li>}
+      {lost("switch") && <li><svg width="22" height="14"><rect class="lost switch" x="1" y="0" width="20" height="14" /></svg>{t("stateSwitch")}</li>}
     </ul>
   );
 }
