@@ -135,11 +135,14 @@ class UsageScanner(Account):
                 self._lines.append(line[5:])
         if len(self._lines) > 1 and sum(map(len, self._lines)) > MAX_LINE:
             self._lines.clear()
-        if text and len(lines) == 2 and data.endswith(b"\n\n"):
-            start = len(b"data:") + text
-            self._head, self._tail = data[:start], data[data.find(b'"', start) :]
-            self._between = between = self._tail + self._head
-            self._quotes = between.count(b'"')
+        if text and data.endswith(b"\n\n") and (len(lines) == 2 or not lines[-3]):
+            self._remember(lines[-2] + b"\n\n", len(b"data:") + text)
+
+    def _remember(self, event: bytes, start: int) -> None:
+        """An event that only delivers text, from `start` on."""
+        self._head, self._tail = event[:start], event[event.find(b'"', start) :]
+        self._between = between = self._tail + self._head
+        self._quotes = between.count(b'"')
 
     def _end_event(self) -> int:
         """A blank line. Returns what `_read_chunk` returns, for an event of one line."""
