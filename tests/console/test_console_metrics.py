@@ -35,6 +35,12 @@ PROMISED = {
     "fairq_virtual_time": set(),
     "fairq_meter": {"tenant"},
     "fairq_bound_margin": set(),
+    "fairq_meter_bound": set(),
+    "fairq_share": {"tenant"},
+    "fairq_fair_share": {"tenant"},
+    "fairq_starved": {"tenant"},
+    "fairq_fairness_index": set(),
+    "fairq_queue_oldest_seconds": {"tenant"},
     "fairq_bound_violations_total": set(),
     "fairq_work_conservation_violations_total": set(),
     "fairq_cost_estimate_ratio": set(),
@@ -182,6 +188,33 @@ def test_made_up_ids_cost_few_labels_and_no_memory() -> None:
     total = sum(sample.value for family in found if family.name == "fairq_requests" for sample in family.samples)
     lost = 3000 - total
     assert 0 <= lost <= 50, "only what was counted for a label that gave way is gone"
+
+
+def test_an_alert_can_be_set_on_who_is_starved() -> None:
+    """First come, first served before one slot: the crowd's forty against the two of `few`."""
+    live, run = Live(), Recording(Setup(policy="fcfs", wait_for_upstream=FAR))
+    run.upstream(1)
+    for name, clients in (("crowd", 38), ("few", 2)):
+        for _ in range(clients):
+            run.admit(name, 10)
+    for _ in range(700):
+        run.now += 100_000_000
+        [running] = run.running()
+        run.finish(running)
+        run.admit(running.rstrip("0123456789"), 10)
+    feed(live, run)
+    found = {
+        (sample.name, sample.labels.get("tenant")): sample.value
+        for family in Families(snapshot(live)).collect()
+        for sample in family.samples
+    }
+    assert found["fairq_starved", "few"] == 1
+    assert found["fairq_starved", "crowd"] == 0
+    assert found["fairq_fair_share", "few"] == 0.5
+    assert found["fairq_share", "few"] < 0.1
+    assert found["fairq_fairness_index", None] < 0.6
+    assert found["fairq_queue_oldest_seconds", "few"] > 1
+    assert found["fairq_meter_bound", None] == 10
 
 
 def test_a_tenant_whose_first_request_is_refused_has_its_label_at_once() -> None:

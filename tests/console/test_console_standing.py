@@ -6,6 +6,7 @@ import pytest
 from tests.console.test_console_tallies import folded
 from tests.ledger.recording import FAR, Recording
 
+from fairq.console.judgement import Judgement
 from fairq.console.live import Live
 from fairq.console.pool import LivePool
 from fairq.console.standing import Standing
@@ -35,7 +36,8 @@ def closed_loop(policy: str, clients: dict[str, int], steps: int, **weights: int
 
 
 def views_of(pool: LivePool) -> dict[str, TenantView]:
-    return {view.id: view for view in tenant_views("default", pool, pool.world.now)}
+    now = pool.world.now
+    return {view.id: view for view in tenant_views("default", pool, now, Judgement(pool, now))}
 
 
 def test_under_first_come_first_served_a_crowd_starves_the_few() -> None:

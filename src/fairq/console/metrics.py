@@ -50,6 +50,12 @@ class Families(Collector):
                 ),
             )
         yield _gauge(
+            "fairq_queue_oldest_seconds",
+            "Seconds that the first waiting request has waited; 0 when none waits.",
+            ("tenant", "pool"),
+            (((label, name), age) for name, pool in self.taken.pools.items() for label, age in pool.oldest.items()),
+        )
+        yield _gauge(
             "fairq_inflight",
             "Requests that hold a slot of the upstream. Returns to 0 when nothing runs.",
             ("tenant", "pool", "upstream"),
@@ -146,6 +152,44 @@ class Families(Collector):
             "M of each backlogged tenant, normalized cost units: the start tag of its next request. V <= M <= V + q.",
             ("tenant", "pool"),
             (((label, name), meter) for name, pool in pools for label, meter in pool.meters.items()),
+        )
+        yield _gauge(
+            "fairq_meter_bound",
+            "q, normalized cost units: no backlogged tenant's meter may be farther ahead of V now, where the pool's "
+            "policy promises it.",
+            ("pool",),
+            (((name,), pool.reach) for name, pool in pools),
+        )
+        yield _gauge(
+            "fairq_share",
+            "Part of the cost charged in the last minute, 0 to 1.",
+            ("tenant", "pool"),
+            (((label, name), got) for name, pool in pools for label, (got, _) in pool.shares.items()),
+        )
+        yield _gauge(
+            "fairq_fair_share",
+            "What part of it would be fair, by max-min: what the tenant's weight gives it, where nobody is due more "
+            "than it asked for, and what that leaves goes to those that wanted more.",
+            ("tenant", "pool"),
+            (
+                ((label, name), due)
+                for name, pool in pools
+                for label, (_, due) in pool.shares.items()
+                if due is not None
+            ),
+        )
+        yield _gauge(
+            "fairq_starved",
+            "1 while the tenant wants more and gets less than its fair share, by more than a fair order allows.",
+            ("tenant", "pool"),
+            (((label, name), int(is_)) for name, pool in pools for label, is_ in pool.starved.items()),
+        )
+        yield _gauge(
+            "fairq_fairness_index",
+            "Jain's index of share / fair share over the last minute, without unit; 1 is fair. Absent while nothing "
+            "is served.",
+            ("pool",),
+            (((name,), pool.index) for name, pool in pools if pool.index is not None),
         )
         yield _gauge(
             "fairq_bound_margin",

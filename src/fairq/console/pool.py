@@ -1,6 +1,7 @@
 """The live state of one pool: the ledger's fold, with tenants beyond the heaviest counted together."""
 
 from collections import Counter
+from fractions import Fraction
 
 from fairq.console.events import Ring
 from fairq.console.heaviest import OTHER, Heaviest
@@ -116,6 +117,10 @@ class LivePool(Fold):
             self.recording_gaps += 1
             self.lost += line.lost  # type: ignore[union-attr]
             del self.audit.notes[:-NOTES]
+
+    def weight(self, tenant: str) -> Fraction:
+        found = self.world.tenants.get(tenant)
+        return found.weight if found else (self.world.flows.get(tenant) or self.world.default).weight
 
     def label(self, tenant: str) -> str:
         return tenant if tenant in self.labels.named else OTHER

@@ -4,8 +4,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from fairq.console.heaviest import OTHER
+from fairq.console.judgement import Judgement
 from fairq.console.live import Live
 from fairq.console.pool import LivePool
+from fairq.console.standing import Standing
+from fairq.console.state import first_wait, now_of
 from fairq.ledger.checks import BOUNDS
 from fairq.ledger.fold import Totals
 from fairq.ledger.histogram import Histogram
@@ -29,7 +32,11 @@ class Row:
 
 @dataclass
 class PoolCopy:
-    """The rest of a pool. `by_label` gauges are keyed by label."""
+    """The rest of a pool.
+
+    shares  of the last minute by label: what it got, and its max-min share
+    oldest  seconds that the first waiting request of each has waited
+    """
 
     waiting: dict[str, tuple[int, int]]
     inflight: Counter[tuple[str, str]]
@@ -39,6 +46,11 @@ class PoolCopy:
     margins: dict[str, float]
     violations: dict[str, int]
     idle_slots: int
+    reach: float
+    index: float | None
+    shares: dict[str, tuple[float, float | None]]
+    starved: dict[str, bool]
+    oldest: dict[str, float]
     ratios: Histogram
     counters: dict[str, int]
 
@@ -69,6 +81,11 @@ def snapshot(live: Live) -> Snapshot:
 
 def _pool_copy(live: Live, pool: LivePool) -> PoolCopy:
     world, tags, checks, audit = pool.world, pool.tags, pool.audit.checks, pool.audit
+    now = now_of(live, pool)
+    judgement = Judgement(pool, now)
+    minute = judgement.minute
+    total = minute.window.charged.total()
+    named = {name: world.tenants.get(name) for name in pool.tenants}
     ratios = _copy(pool.other.ratio)
     for totals in pool.tenants.values():
         ratios.merge(totals.ratio)
@@ -87,6 +104,11 @@ def _pool_copy(live: Live, pool: LivePool) -> PoolCopy:
         },
         violations={bound: checks[bound].violations * checks[bound].promised for bound in BOUNDS},
         idle_slots=checks["work conservation"].violations,
+        reach=units(tags.reach),
+        index=minute.index(),
+        shares={name: (charge / total, minute.share(name)) for name, charge in minute.window.charged.items() if total},
+        starved={name: judgement.of(name, tenant) is Standing.STARVED for name, tenant in named.items()},
+        oldest={name: first_wait(tenant, now)[0] or 0.0 for name, tenant in named.items()},
         ratios=ratios,
         counters={
             "retries": pool.retries,

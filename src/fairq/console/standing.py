@@ -14,13 +14,11 @@ from enum import StrEnum
 from fractions import Fraction
 
 from fairq.console.recent import Window
-from fairq.ledger.book import Tenant
 from fairq.measure.fairness import jain, max_min_fair
 
 NEARLY_ALWAYS = 0.9  # part of the time
 SHORTEST = 4.0  # seconds: less says nothing
-SHORT_OF, ABOVE = 0.8, 1.2  # of the fair share
-FLOOD = 0.7  # part of all waiting requests
+SHORT_OF = 0.8  # of the fair share
 GRAIN = 1_000_000  # of a ratio as a whole number: sums of unlike fractions have no end
 
 
@@ -88,23 +86,3 @@ class Seen:
         ratios = [self.ratio(name) for name in self.due]
         index = jain(int(GRAIN * ratio) for ratio in ratios if ratio is not None)
         return None if index is None else float(index)
-
-
-def standing(name: str, tenant: Tenant | None, seen: Seen, *, starved: bool, waiting: int, slots: int) -> Standing:
-    """`seen`: the minute. `starved`: as some window has it. `waiting`, `slots`: of the whole pool."""
-    queued = len(tenant.queue) if tenant else 0
-    if tenant and tenant.paused:
-        return Standing.PAUSED
-    if tenant and queued and not tenant.open:
-        return Standing.CAPPED
-    if starved:
-        return Standing.STARVED
-    if queued > slots and queued > FLOOD * waiting:
-        return Standing.FLOODING
-    if (seen.ratio(name) or 0.0) > ABOVE:
-        return Standing.ABOVE
-    if queued and seen.wanting(name):
-        return Standing.FAIR
-    if seen.window.charged[name]:
-        return Standing.SERVED
-    return Standing.NEW if queued else Standing.IDLE

@@ -1,14 +1,14 @@
 """The live state in the API's types."""
 
 import time
-from fractions import Fraction
 
 from fairq import __version__
 from fairq.console.heaviest import OTHER
 from fairq.console.joint import Joint, Together
+from fairq.console.judgement import Judgement
 from fairq.console.live import Live
 from fairq.console.pool import LivePool
-from fairq.console.standing import Seen, Standing, standing
+from fairq.console.standing import Seen, Standing
 from fairq.console.views import (
     Bounds,
     Fairness,
@@ -25,12 +25,10 @@ from fairq.ledger.book import Tenant
 from fairq.ledger.checks import BOUNDS
 from fairq.ledger.fold import Totals
 from fairq.ledger.tags import units
-from fairq.ledger.world import World
 from fairq.measure.fairness import jain
 
 SUMMARY_TENANTS = 20
 PROMISES = frozenset({*BOUNDS, "work conservation"})
-MINUTE, MOMENT = 60, 10  # seconds
 URGENT = {standing: rank for rank, standing in enumerate((Standing.STARVED, Standing.FLOODING, Standing.CAPPED))}
 
 
@@ -60,9 +58,9 @@ def summary_of(live: Live) -> State:
 def pool_view(live: Live, name: str, pool: LivePool, most: int) -> PoolView:
     world, setup, audit = pool.world, pool.head.setup if pool.head else None, pool.audit
     now = now_of(live, pool)
-    minute = _seen(pool, MINUTE, now)
-    tenants = tenant_views(name, pool, now)
-    window = minute.window
+    judgement = Judgement(pool, now)
+    tenants = tenant_views(name, pool, now, judgement)
+    window = judgement.minute.window
     return PoolView(
         name=name,
         since=pool.since,
@@ -86,7 +84,7 @@ def pool_view(live: Live, name: str, pool: LivePool, most: int) -> PoolView:
         outcomes=dict(sorted(audit.outcomes.items())),
         last_event=pool.wall(world.now),
         bounds=bounds_of(pool),
-        fairness=fairness_of(pool.joint, minute),
+        fairness=fairness_of(pool.joint, judgement.minute),
         record=Record(
             events=audit.events,
             decisions=audit.decisions,
@@ -142,39 +140,30 @@ def now_of(live: Live, pool: LivePool) -> int:
     return max(time.monotonic_ns(), pool.world.now) if live.connected else pool.world.now
 
 
-def _seen(pool: LivePool, seconds: int, now: int) -> Seen:
-    """Those that are counted on their own, and were served or wait."""
-    window = pool.recent.window(seconds, now)
-    names = {*window.charged, *window.backlogged} - {OTHER}
-    return Seen(window, {name: _weight(pool.world, name) for name in names})
-
-
-def tenant_views(pool_name: str, pool: LivePool, now: int, only: str | None = None) -> list[TenantView]:
+def tenant_views(
+    pool_name: str, pool: LivePool, now: int, judgement: Judgement, only: str | None = None
+) -> list[TenantView]:
     """Everybody who is configured, has living requests, is paused, or is counted alone. First who needs a look, then
     the heaviest; `other` last.
 
     O(tenants + living requests).
     """
     world = pool.world
-    minute, moment = _seen(pool, MINUTE, now), _seen(pool, MOMENT, now)
+    minute = judgement.minute
     recent, charged = minute.window.charged, minute.window.charged.total()
-    weights = {name: float(_weight(world, name)) for name in {*recent, *world.backlogged} - {OTHER}}
+    weights = {name: float(pool.weight(name)) for name in {*recent, *world.backlogged} - {OTHER}}
     entitled = sum(weights.values())
-    slots = sum(upstream.slots for upstream in world.upstreams.values())
     inflight, waiting = pool.inflight_by_label(), pool.waiting_by_label()
     running = dict[str, int]()
     for (label, _), count in inflight.items():
         running[label] = running.get(label, 0) + count
-    behind = 2 * units(pool.tags.reach)
 
     def view(name: str, totals: Totals) -> TenantView:
         tenant = world.tenants.get(name)
         flow = world.flows.get(name) or world.default
         real = name != OTHER
         lead = units(pool.tags.lead(tenant)) if tenant is not None and tenant.backlogged else None
-        bound = behind * weights.get(name, 0.0)
-        starved = any(seen.short(name, bound) for seen in (minute, moment))
-        oldest, oldest_id = _oldest(tenant, now)
+        oldest, oldest_id = first_wait(tenant, now)
         return TenantView(
             id=name,
             pool=pool_name,
@@ -190,7 +179,7 @@ def tenant_views(pool_name: str, pool: LivePool, now: int, only: str | None = No
             normalized=totals.normalized,
             meter=None if lead is None else lead + pool.virtual_time,
             lead=lead,
-            standing=standing(name, tenant, minute, starved=starved, waiting=world.waiting, slots=slots),
+            standing=judgement.of(name, tenant),
             share=recent[name] / charged if charged else None,
             entitled=weights[name] / entitled if name in weights else None,
             fair=minute.share(name),
@@ -212,17 +201,12 @@ def tenant_views(pool_name: str, pool: LivePool, now: int, only: str | None = No
     return views
 
 
-def _oldest(tenant: Tenant | None, now: int) -> tuple[float | None, str]:
+def first_wait(tenant: Tenant | None, now: int) -> tuple[float | None, str]:
     """(seconds, id) of the request that has waited longest."""
     if tenant is None or not tenant.queue:
         return None, ""
     first = next(iter(tenant.queue.values())).request
     return max(now - first.arrival, 0) / 1e9, first.id
-
-
-def _weight(world: World, name: str) -> Fraction:
-    tenant = world.tenants.get(name)
-    return tenant.weight if tenant else (world.flows.get(name) or world.default).weight
 
 
 def upstream_views(live: Live, pool_name: str, pool: LivePool) -> list[UpstreamView]:
@@ -242,4 +226,8 @@ def upstream_views(live: Live, pool_name: str, pool: LivePool) -> list[UpstreamV
 
 def everywhere(live: Live, only: str | None = None) -> list[TenantView]:
     """Tenants of all pools."""
-    return [view for name, pool in live.pools.items() for view in tenant_views(name, pool, now_of(live, pool), only)]
+    found = []
+    for name, pool in live.pools.items():
+        now = now_of(live, pool)
+        found += tenant_views(name, pool, now, Judgement(pool, now), only)
+    return found
