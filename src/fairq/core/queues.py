@@ -17,11 +17,15 @@ class FlowPolicy(Policy):
     """One FIFO per flow, and the backlogged flow of least `rank` goes first; ties break on the flow's id.
 
     A subclass says `rank(flow)` and `why`, and may hook `joined` (the flow became backlogged), `picked` (its head is
-    taken), `charged` (the amount is known) and `idled` (all queues are empty). `memory` names the attributes that hold
-    what it remembers. O(log F) for each call, F = backlogged flows.
+    taken), `charged` (the amount is known) and `idled` (all queues are empty). O(log F) for each call, F = backlogged
+    flows.
+
+    per_flow  names of its attributes that are dicts by flow, of which `forget` drops an entry
+    memory    names of all others that hold what it remembers
     """
 
     keeps_order = True
+    per_flow: ClassVar[tuple[str, ...]] = ()
     memory: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, **given: object) -> None:
@@ -66,6 +70,8 @@ class FlowPolicy(Policy):
         self.weights.pop(flow, None)
         self.queues.pop(flow, None)
         self.closed.discard(flow)
+        for name in self.per_flow:
+            getattr(self, name).pop(flow, None)
 
     def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
         flow = job.flow
@@ -206,12 +212,12 @@ class FlowPolicy(Policy):
             },
             "weights": {flow: list(weight) for flow, weight in sorted(self.weights.items()) if weight != ONE},
             "closed": sorted(self.closed),
-            **remembered(self, self.memory),
+            **remembered(self, self.memory + self.per_flow),
         }
 
     def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
-        """What is not in `memory` a subclass restores first; then this ranks every backlogged flow again."""
-        recall(self, self.memory, state)
+        """What else there is a subclass restores first; then this ranks every backlogged flow again."""
+        recall(self, self.memory + self.per_flow, state)
         self.weights = {flow: (above, below) for flow, (above, below) in state["weights"].items()}
         self.closed = set(state["closed"])
         for flow, queue in state["queues"].items():

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from fairq.core.errors import check
 from fairq.core.job import Job
 from fairq.core.memory import recall, remembered
-from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Pick, Policy, Time, View, Why
+from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Pick, Policy, Stop, Time, View, Why
 
 Entry = tuple[Any, int, str]
 """(rank, seq, id) of a job, in this order of precedence."""
@@ -17,10 +17,14 @@ class JobPolicy(Policy):
     """The waiting job of least (rank, seq, id) goes first, whoever's it is. O(log n) for each call, n waiting jobs.
 
     A subclass says `rank(job)` and `why`. With `takes_over` a waiting job takes the place of a running one of higher
-    rank. What it remembers of a job beyond its wait it drops in `gone`; `memory` names the attributes that hold it.
+    rank.
+
+    per_job  names of its attributes that are dicts by job, of which `gone` drops an entry
+    memory   names of all others that hold what it remembers
     """
 
     takes_over: ClassVar[bool] = False
+    per_job: ClassVar[tuple[str, ...]] = ()
     memory: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, **given: object) -> None:
@@ -39,6 +43,8 @@ class JobPolicy(Policy):
 
     def gone(self, job: Job) -> None:
         """`job` has left for good: finished, or cancelled."""
+        for name in self.per_job:
+            getattr(self, name).pop(job.id, None)
 
     # The contract
     def flow_open(self, flow: str, open_: bool, now: Time) -> None:
@@ -111,6 +117,10 @@ class JobPolicy(Policy):
         if isinstance(decision, Pick):
             self.leave(decision.job)
 
+    def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
+        if reason is Stop.FINISHED:
+            self.gone(job)
+
     def preempts(self, running: Job, now: Time) -> bool:
         if not self.takes_over:
             return False
@@ -160,10 +170,12 @@ class JobPolicy(Policy):
 
     # State
     def state(self) -> dict[str, Any]:
-        return {"waiting": list(self.jobs), "closed": sorted(self.closed)} | remembered(self, self.memory)
+        return {"waiting": list(self.jobs), "closed": sorted(self.closed)} | remembered(
+            self, self.memory + self.per_job
+        )
 
     def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
-        recall(self, self.memory, state)
+        recall(self, self.memory + self.per_job, state)
         self.closed = set(state["closed"])
         for id_ in state["waiting"]:
             self.jobs[id_] = jobs[id_]

@@ -30,7 +30,8 @@ class CFS(ClientPolicy):
     name = "cfs"
     unit = Unit.NORMALIZED
     needs = frozenset({Need.PREEMPTION})
-    memory = ("vruntime", "min_vruntime", "turn", "turns", "came")
+    per_flow = ("vruntime", "turn")
+    memory = ("min_vruntime", "turns", "came")
     params = (
         Param(name="latency", default=6, low=1, text="param.cfs.latency"),
         Param(name="granularity", default=Fraction(3, 4), low=0, text="param.cfs.granularity"),
@@ -104,11 +105,6 @@ class CFS(ClientPolicy):
 
     def left(self, flow: str) -> None:
         self.came.discard(flow)
-
-    def forget(self, flow: str) -> None:
-        super().forget(flow)
-        self.vruntime.pop(flow, None)
-        self.turn.pop(flow, None)
 
     # What shells read
     def why(self, flow: str, rank: tuple[Number, int]) -> Why:

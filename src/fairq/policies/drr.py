@@ -45,7 +45,8 @@ class DRR(FlowPolicy):
     name = "drr"
     unit = Unit.NORMALIZED
     needs = frozenset({Need.SIZE})
-    memory = ("quanta", "visited")
+    per_flow = ("quanta",)
+    memory = ("visited",)
     params = (Param(name="quantum", default=1500, low=1, text="param.drr.quantum"),)
     quantum: int
 
@@ -63,10 +64,6 @@ class DRR(FlowPolicy):
         super().flow_changed(flow, now)
         above, below = self.weights[flow.id]
         self.quanta[flow.id] = exact(self.quantum, below, above)
-
-    def forget(self, flow: str) -> None:
-        super().forget(flow)
-        self.quanta.pop(flow, None)
 
     def joined(self, flow: str, now: Time) -> None:
         if flow == self.visited:

@@ -39,7 +39,8 @@ class EEVDF(ClientPolicy):
     name = "eevdf"
     unit = Unit.NORMALIZED
     needs = frozenset({Need.PREEMPTION})
-    memory = ("v", "begun", "due", "asked", "owed", "service", "resting", "came")
+    per_flow = ("asked", "owed")
+    memory = ("v", "begun", "due", "service", "resting", "came")
     params = (
         Param(name="form", default="linux", choices=("linux", "1995"), text="param.eevdf.form"),
         Param(name="request", default=3, low=1, text="param.eevdf.request"),
@@ -169,11 +170,6 @@ class EEVDF(ClientPolicy):
             for tags in (self.v, self.begun, self.due):
                 tags[flow] = on_grid(mean - quotient((mean - tags[flow]) * old, new))
             self.service += quotient(new * self.v[flow], 1)
-
-    def forget(self, flow: str) -> None:
-        super().forget(flow)
-        self.owed.pop(flow, None)
-        self.asked.pop(flow, None)
 
     # What shells read
     def lag(self, flow: str) -> Number:

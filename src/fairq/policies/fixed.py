@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairq.core.job import Job
-from fairq.core.policy import Param, Stop, Time
+from fairq.core.policy import Param, Time
 from fairq.core.ready import JobPolicy
 
 PROTOCOL = Param(
@@ -41,13 +41,6 @@ class FixedPriority(JobPolicy):
     def preempts(self, running: Job, now: Time) -> bool:
         first = self.first()
         return self.preemptive and first is not None and first[0][0] < -self.priority[running.id]
-
-    def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
-        if reason is Stop.FINISHED:
-            self.gone(job)
-
-    def gone(self, job: Job) -> None:
-        self.priority.pop(job.id, None)
 
     def priority_changed(self, job: Job, now: Time) -> None:
         self.priority[job.id] = job.priority

@@ -26,7 +26,8 @@ class Lottery(ClientPolicy):
     name = "lottery"
     unit = Unit.NORMALIZED
     needs = frozenset({Need.RANDOM})
-    memory = ("draws", "lent", "used", "inflated")
+    per_flow = ("lent", "inflated")
+    memory = ("draws", "used")
     params = (
         Param(name="quantum", default=1, low=1, text="param.lottery.quantum"),
         Param(name="transfer", default=True, text="param.lottery.transfer"),
@@ -95,11 +96,6 @@ class Lottery(ClientPolicy):
     def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
         self.lent.pop(job.flow, None)
         super().arrive(job, now, cause)
-
-    def forget(self, flow: str) -> None:
-        super().forget(flow)
-        self.lent.pop(flow, None)
-        self.inflated.pop(flow, None)
 
     # What shells read
     def rank(self, flow: str) -> int:

@@ -29,7 +29,8 @@ class MLFQ(JobPolicy):
     name = "mlfq"
     unit = Unit.PRIORITY
     needs = frozenset({Need.PREEMPTION})
-    memory = ("level", "used", "turn", "rises", "turns", "boosts_at", "boosted")
+    per_job = ("level", "used", "turn")
+    memory = ("rises", "turns", "boosts_at", "boosted")
     params = (
         Param(name="levels", default=3, low=1, high=64, text="param.mlfq.levels"),
         Param(name="quantum", default="1/2/4", text="param.mlfq.quantum"),
@@ -103,15 +104,14 @@ class MLFQ(JobPolicy):
     def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
         if reason is Stop.BLOCKED and not self.anti_gaming:
             self.used[job.id] = 0, 0
-        elif reason is Stop.FINISHED:
-            self.gone(job)
+        super().stop(job, now, reason, on)
 
     def leave(self, job: Job) -> None:
         super().leave(job)
         self.rises.drop(job.id)
 
     def gone(self, job: Job) -> None:
-        del self.level[job.id], self.used[job.id], self.turn[job.id]
+        super().gone(job)
         self.boosted.discard(job.id)
 
     # Promotions

@@ -26,7 +26,8 @@ class Priority(FixedPriority):
     name = "priority"
     unit = Unit.PRIORITY
     needs = frozenset({Need.PREEMPTION})
-    memory = ("priority", "raised", "steps", "turn", "used", "turns")
+    per_job = ("priority", "turn", "used")
+    memory = ("raised", "steps", "turns")
     params = (
         Param(name="preemptive", default=True, text="param.priority.preemptive"),
         Param(name="quantum", default=1, low=0, text="param.priority.quantum"),
@@ -72,11 +73,6 @@ class Priority(FixedPriority):
         if reason is not Stop.PREEMPTED:
             self.used.pop(job.id, None)
         super().stop(job, now, reason, on)
-
-    def gone(self, job: Job) -> None:
-        super().gone(job)
-        del self.turn[job.id]
-        self.used.pop(job.id, None)
 
     # Aging
     def leave(self, job: Job) -> None:

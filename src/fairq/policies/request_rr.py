@@ -14,7 +14,8 @@ from fairq.core.queues import FlowPolicy
 class RequestRR(FlowPolicy):
     name = "request-rr"
     unit = Unit.JOBS
-    memory = ("rounds", "last")
+    per_flow = ("rounds",)
+    memory = ("last",)
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
@@ -36,10 +37,6 @@ class RequestRR(FlowPolicy):
     def charged(self, flow: str, amount: int) -> None:
         if flow not in self.ranking:
             self.rounds.pop(flow, None)  # a processor charges a job piece by piece
-
-    def forget(self, flow: str) -> None:
-        super().forget(flow)
-        self.rounds.pop(flow, None)
 
     def why(self, flow: str, rank: tuple[int, str]) -> Why:
         return Why("next-turn", {"round": rank[0]})

@@ -22,7 +22,7 @@ class RM(FixedPriority):
     name = "rm"
     unit = Unit.DEADLINE
     needs = frozenset({Need.DEADLINE, Need.PREEMPTION})
-    memory = ("priority",)
+    per_job = ("priority",)
     params = (Param(name="by", default="period", choices=("period", "deadline"), text="param.rm.by"), PROTOCOL)
     by: str
 

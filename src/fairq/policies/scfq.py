@@ -25,7 +25,8 @@ class SCFQ(FlowPolicy):
     name = "scfq"
     unit = Unit.NORMALIZED
     needs = frozenset({Need.SIZE})
-    memory = ("virtual_time", "start", "finish")
+    per_flow = ("start", "finish")
+    memory = ("virtual_time",)
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
@@ -56,11 +57,6 @@ class SCFQ(FlowPolicy):
 
     def why(self, flow: str, rank: Number) -> Why:
         return Why("least-finish", {"finish": self.layer.tag(rank)})
-
-    def forget(self, flow: str) -> None:
-        super().forget(flow)
-        self.start.pop(flow, None)
-        self.finish.pop(flow, None)
 
     def show(self) -> Mapping[str, Any]:
         tag = self.layer.tag

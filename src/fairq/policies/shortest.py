@@ -15,7 +15,7 @@ class Shortest(FlowPolicy):
     name = "shortest"
     unit = Unit.COMPLETION
     needs = frozenset({Need.SIZE})
-    memory = ("told",)
+    per_flow = ("told",)
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
@@ -27,10 +27,6 @@ class Shortest(FlowPolicy):
         if told is None or told[0] != job.id:
             told = self.told[flow] = (job.id, self.layer.cost(job))
         return told[1]
-
-    def forget(self, flow: str) -> None:
-        super().forget(flow)
-        self.told.pop(flow, None)
 
     def why(self, flow: str, rank: int) -> Why:
         return Why("cheapest-head", {"cost": rank})

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairq.core.job import Job
-from fairq.core.policy import Cause, Need, Stop, Time, Unit, Why
+from fairq.core.policy import Cause, Need, Time, Unit, Why
 from fairq.core.ready import JobPolicy
 
 
@@ -24,7 +24,7 @@ class SRTF(JobPolicy):
     name = "srtf"
     unit = Unit.COMPLETION
     needs = frozenset({Need.SIZE, Need.PREEMPTION})
-    memory = ("left",)
+    per_job = ("left",)
     takes_over = True
 
     def __init__(self, **given: object) -> None:
@@ -41,13 +41,6 @@ class SRTF(JobPolicy):
 
     def rank(self, job: Job) -> int:
         return self.left[job.id]
-
-    def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
-        if reason is Stop.FINISHED:
-            self.gone(job)
-
-    def gone(self, job: Job) -> None:
-        del self.left[job.id]
 
     def why(self, job: Job) -> Why:
         return Why("least-remaining", {"remaining": self.left[job.id]})

@@ -28,7 +28,8 @@ from fairq.core.policy import Cause, Param, Unit, Why
 class Stride(ClientPolicy):
     name = "stride"
     unit = Unit.NORMALIZED
-    memory = ("passes", "remain", "global_pass")
+    per_flow = ("remain",)
+    memory = ("passes", "global_pass")
     params = (
         Param(name="quantum", default=1, low=1, text="param.stride.quantum"),
         Param(name="initial", default="stride", choices=("stride", "zero"), text="param.stride.initial"),
@@ -66,10 +67,6 @@ class Stride(ClientPolicy):
             self.passes[flow] = self.global_pass + quotient(remain * ratio, 1)
         elif flow in self.remain:
             self.remain[flow] = quotient(self.remain[flow] * ratio, 1)
-
-    def forget(self, flow: str) -> None:
-        super().forget(flow)
-        self.remain.pop(flow, None)
 
     def why(self, flow: str, rank: Number) -> Why:
         return Why("least-pass", {"pass": to_json(rank), "global_pass": to_json(self.global_pass)})
