@@ -154,6 +154,8 @@ export const labEn = {
   legendFluid: "share of the link",
   ready: "Ready queue",
   queues: "Queues",
+  queuesOfSizes: "Queues (numbers are lengths)",
+  queuesOfCosts: "Queues (numbers are costs)",
   queueOf: (v: V) => `${v.name}: ${v.n} waiting`,
   empty: "empty",
   remaining: "Remaining work",

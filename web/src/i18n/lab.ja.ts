@@ -156,6 +156,8 @@ export const labJa: Texts<typeof labEn> = {
   legendFluid: "回線の取り分",
   ready: "実行待ちキュー",
   queues: "待ち行列",
+  queuesOfSizes: "待ち行列(数字は長さ)",
+  queuesOfCosts: "待ち行列(数字はコスト)",
   queueOf: (v: V) => `${v.name}:${v.n} 件待ち`,
   empty: "なし",
   remaining: "残り時間",

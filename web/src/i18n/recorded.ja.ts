@@ -85,6 +85,6 @@ export const recordedJa = {
   prefill: "プリフィル",
   prefixCache: "接頭辞キャッシュ",
   asPreset: "自動",
-  oneByOne: "個別に指定",
+  oneByOne: "個別",
   addResource: "資源を追加",
 };

@@ -33,6 +33,7 @@ export function Files() {
     void what();
   };
   const found = answer.value;
+  const name = (scenarioId.value ?? "fairq").replaceAll("/", "-");
   return (
     <div class="files">
       <button type="button" class="plain" onClick={copy}>{t("copyLink")}</button>
@@ -40,10 +41,10 @@ export function Files() {
         <summary>{t("files")}</summary>
         <div class="menu-box">
           <button type="button" onClick={act(() => input.current?.click())}>{t("openFile")}</button>
-          <button type="button" disabled={!found?.yaml} onClick={act(() => found && saved("scenario.yaml", found.yaml, "application/yaml"))}>{t("saveFile")}</button>
-          <button type="button" disabled={!found} onClick={act(() => found && saved("fairq.csv", csv(found), "text/csv"))}>{t("saveCsv")}</button>
-          <button type="button" disabled={!found} onClick={act(() => saved("fairq.svg", svgOf(shownRuns()), "image/svg+xml"))}>{t("saveSvg")}</button>
-          <button type="button" disabled={!found} onClick={act(async () => saved("fairq.png", await pngOf(shownRuns()), "image/png"))}>{t("savePng")}</button>
+          <button type="button" disabled={!found?.yaml} onClick={act(() => found && saved(`${name}.yaml`, found.yaml, "application/yaml"))}>{t("saveFile")}</button>
+          <button type="button" disabled={!found} onClick={act(() => found && saved(`${name}.csv`, csv(found), "text/csv"))}>{t("saveCsv")}</button>
+          <button type="button" disabled={!found} onClick={act(() => saved(`${name}.svg`, svgOf(shownRuns()), "image/svg+xml"))}>{t("saveSvg")}</button>
+          <button type="button" disabled={!found} onClick={act(async () => saved(`${name}.png`, await pngOf(shownRuns()), "image/png"))}>{t("savePng")}</button>
         </div>
       </details>
       <input ref={input} type="file" multiple class="hidden" tabIndex={-1} aria-label={t("openFile")} onChange={async (event) => {

@@ -55,7 +55,7 @@ function FlowWork({ answer, run, place }: Props) {
   const names = entities(answer);
   return (
     <div class="work">
-      <h4>{t("queues")}</h4>
+      <h4>{t(answer.layer === "link" ? "queuesOfSizes" : "queuesOfCosts")}</h4>
       <ul class="queues">
         {names.slice(0, 12).map((name, index) => {
           const waiting = step?.queues[name] ?? [];
