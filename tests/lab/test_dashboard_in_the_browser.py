@@ -151,8 +151,8 @@ def test_the_last_seconds_open_in_the_lab(browser: Browser, console: str) -> Non
     with quiet_page(browser, console) as page:
         page.goto("/?lang=ja")
         expect(page.locator(".decisions .deciding").first).to_be_visible(timeout=30_000)
-        page.get_by_role("button", name="直近 30 秒をラボで開く").click()
-        expect(page.locator('article.run[data-policy="sfq"]')).to_be_visible(timeout=20_000)
+        page.get_by_role("link", name="直近 30 秒をラボで開く").click()
+        expect(page.locator("article.run")).to_be_visible(timeout=20_000)
         assert "crowd" in page.locator("article.run").first.inner_text()
 
 

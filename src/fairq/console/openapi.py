@@ -36,7 +36,9 @@ def document() -> dict[str, Any]:
         *(views.Happened, views.Missed, TenantPatch, UpstreamPatch),
     )
     token = {"type": "http", "scheme": "bearer", "description": "The admin token."}
-    made = assemble("fairq console", _paths() | lab.paths(), (*kinds, *lab.KINDS), securitySchemes={"token": token})
+    made = assemble(
+        "fairq console", _paths() | lab.paths(live=True), (*kinds, *lab.KINDS), securitySchemes={"token": token}
+    )
     lab.add_scenarios(made["components"]["schemas"])
     made["components"]["schemas"]["TenantPatch"]["minProperties"] = 1
     return made

@@ -7,6 +7,7 @@ from typing import Any
 from fairq.lab import views
 from fairq.lab.catalogue import PLAYED
 from fairq.lab.describing import REF, assemble, content, told
+from fairq.lab.files import LONGEST_WINDOW
 from fairq.sim.scenario import LAYERS
 
 KINDS = (views.Order, views.Answer, views.Policies, views.Scenarios, views.LabFailure)
@@ -14,12 +15,14 @@ PROBLEMS = {
     400: "The order breaks a rule; the message is that of the command line",
     401: "The admin token is required: off loopback",
     403: "Refused: host or origin",
+    404: "Unknown",
     413: "The body is too large",
     415: "The body is not JSON",
     429: "Too many at once; Retry-After",
     500: "The worker died; the next order starts a new one",
-    503: "The lab is busy",
+    503: "The lab is busy, or no gateway has connected yet",
 }
+RUN = (400, 401, 403, 413, 415, 429, 500, 503)
 SEEN = (400, 401, 403, 429)  # by whoever reads
 ARTICLE: dict[str, dict[str, Any]] = {
     "cpu": {
@@ -39,12 +42,13 @@ NOTHING, TEXT, KEYS = {"type": "null"}, {"type": "string"}, {"type": "object"}
 
 @cache
 def document() -> dict[str, Any]:
-    made = assemble("fairq lab", paths(), KINDS)
+    made = assemble("fairq lab", paths(live=False), KINDS)
     add_scenarios(made["components"]["schemas"])
     return made
 
 
-def paths() -> dict[str, Any]:
+def paths(live: bool) -> dict[str, Any]:
+    """`live`: is it beside a gateway?"""
     run = {
         "summary": "Run policies on a scenario, on identical arrivals; every step is complete.",
         "requestBody": {
@@ -54,9 +58,20 @@ def paths() -> dict[str, Any]:
                 for kind, value in content("Order").items()
             },
         },
-        "responses": {"200": told("The runs", "Answer")} | _problems(*PROBLEMS),
+        "responses": {"200": told("The runs", "Answer")} | _problems(*RUN),
     }
-    return {
+    pool = {"name": "pool", "in": "query", "required": True, "schema": TEXT}
+    seconds = {
+        "name": "seconds",
+        "in": "query",
+        "schema": {"type": "number", "exclusiveMinimum": 0, "maximum": LONGEST_WINDOW, "default": 30},
+    }
+    recent = {
+        "summary": "The last seconds of one of the gateway's pools, as its ledger has them.",
+        "parameters": [pool, seconds],
+        "responses": {"200": told("The recording", "Answer")} | _problems(*SEEN, 404, 500, 503),
+    }
+    return ({"/api/lab/recent": {"get": recent}} if live else {}) | {
         "/api/lab/run": {"post": run},
         "/api/lab/policies": {"get": _get("The policies, their parameters and sources.", told("OK", "Policies"))},
         "/api/lab/scenarios": {"get": _get("The gallery.", told("OK", "Scenarios"))},
@@ -85,6 +100,7 @@ def add_scenarios(schemas: dict[str, Any]) -> None:
         {"required": ["layer", "scenario"], "properties": {"layer": TEXT, "scenario": KEYS, "yaml": NOTHING}},
         {"required": ["scenario"], "properties": {"scenario": KEYS | {"required": ["layer"]}, "yaml": NOTHING}},
         {"required": ["yaml"], "properties": {"yaml": TEXT, "scenario": NOTHING}},
+        {"required": ["files"], "properties": {"files": {"minItems": 1}, "yaml": NOTHING}},
     ]
 
 

@@ -17,7 +17,7 @@ import { Shares } from "./Shares";
 import { ended, listen, place, pool, selected, state, WINDOW } from "./stream";
 import { Times } from "./Times";
 import { WhyCard } from "./Why";
-import { quantile } from "./window";
+import { quantile } from "./quantile";
 
 const SHOWN = 20; // tenants
 const LINES = 6; // of the series: one colour each

@@ -1,42 +1,29 @@
 import { useRef, useState } from "preact/hooks";
 import type { PoolView } from "../api.types";
 import { t } from "../i18n";
-import { pack } from "../lab/address";
 import { Dot } from "../lab/colours";
 import { Rich } from "../lab/Rich";
 import { show } from "../numbers";
-import { go } from "../route";
 import { lang } from "../settings";
 import { reason } from "./explained";
 import { decisions, place, type Decision } from "./stream";
 import { RequestLink } from "./Why";
-import { asScenario } from "./window";
 
 const SHOWN = 12;
-const LAB = { seconds: 30, most: 120 };
 
 /** The last decisions. While a pointer or the focus is on them they stand still. */
 export function Decisions({ view, names }: { view: PoolView; names: string[] }) {
-  const [told, setTold] = useState("");
   const [only, setOnly] = useState("");
   const [still, setStill] = useState(false);
   const held = useRef<Decision[]>([]);
   const own = decisions.value.filter((each) => each.pool === view.name);
   if (!still) held.current = own.filter((each) => !only || each.line.tenant === only).slice(-SHOWN).reverse();
-  const toLab = () => {
-    const least = Math.max(...own.map((each) => each.wall)) - LAB.seconds;
-    const recent = own.filter((each) => each.wall >= least && (each.line.attempt ?? 1) === 1).slice(-LAB.most);
-    if (!recent.length) return setTold(t("dashToLabNone"));
-    const weights = Object.fromEntries(view.tenants.map((tenant) => [tenant.id, tenant.weight ?? "1"]));
-    const scenario = asScenario(recent.map((each) => ({ ...each.line, wait: each.wait })), weights);
-    go(`/lab/router?x=${pack(scenario)}&p=sfq~request-rr~fcfs&lang=${lang.value}`);
-  };
   return (
     <>
       <p class="decisions-lead">
-        <button type="button" onClick={toLab}>{t("dashToLab")}</button>
+        <a class="button" href={`/lab/ledger?pool=${encodeURIComponent(view.name)}&last=30&lang=${lang.value}`}>{t("dashToLab")}</a>
         <label>{t("dashOnly")} <select value={only} onChange={(event) => { setOnly(event.currentTarget.value); setStill(false); }}><option value="">{t("dashAll")}</option>{names.map((name) => <option key={name} value={name}>{name}</option>)}</select></label>
-        <span role="status" class="quiet">{told || (still ? t("dashStill") : "")}</span>
+        <span role="status" class="quiet">{still ? t("dashStill") : ""}</span>
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label={t("dashDecisions")} onMouseEnter={() => setStill(true)} onMouseLeave={() => setStill(false)} onFocusCapture={() => setStill(true)} onBlurCapture={() => setStill(false)}>
         <table class="decisions">

@@ -3,7 +3,7 @@ import { t } from "../i18n";
 import { Dot } from "../lab/colours";
 import { span } from "./explained";
 import { place, type At } from "./stream";
-import { quantile } from "./window";
+import { quantile } from "./quantile";
 
 const RANKS = [0.5, 0.95, 0.99];
 

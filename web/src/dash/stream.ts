@@ -13,7 +13,7 @@ export interface At<T> {
   wall: number;
   line: T;
 }
-export type Decision = At<Dispatch> & { wait: number }; // ns, 0 while it is not known
+export type Decision = At<Dispatch>;
 
 export interface Point {
   time: number;
@@ -45,12 +45,10 @@ export function listen(): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const draw = () => {
     timer = undefined;
-    const waits = new Map(over.map((each) => [each.line.id, each.line.wait ?? 0]));
     const least = Date.now() / 1000 - WINDOW;
     const recent = <T,>(all: At<T>[]) => all.filter((each) => each.wall >= least).slice(-MOST);
     batch(() => {
-      const all = [...decisions.value, ...heard];
-      decisions.value = recent(waits.size ? all.map((each) => (waits.has(each.line.id) ? { ...each, wait: waits.get(each.line.id)! } : each)) : all) as Decision[];
+      decisions.value = recent([...decisions.value, ...heard]);
       ended.value = recent([...ended.value, ...over]);
     });
     heard = [];
@@ -58,7 +56,7 @@ export function listen(): () => void {
   };
   const told = (event: Event) => {
     const one = JSON.parse((event as MessageEvent<string>).data) as Happened;
-    if (one.line.is === "Dispatch") heard.push({ ...one, line: one.line, wait: 0 });
+    if (one.line.is === "Dispatch") heard.push({ ...one, line: one.line });
     else if (one.line.is === "Ended") over.push({ ...one, line: one.line });
     else changes.value = [one, ...changes.value].slice(0, CHANGES);
     timer ??= setTimeout(draw, REDRAW);

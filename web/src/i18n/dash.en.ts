@@ -165,7 +165,6 @@ export const dashEn = {
   explained_ahead: (v: V) => `${v.tenant} ahead of V`,
   dashClose: "Close",
   dashToLab: "Open the last 30 s in the lab",
-  dashToLabNone: "Nothing was dispatched in the last 30 s.",
   dashAdmin: "Operate",
   dashToken: "Admin token",
   dashTokenNote: "It is kept in this page only, and sent with changes alone.",

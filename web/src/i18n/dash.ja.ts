@@ -167,7 +167,6 @@ export const dashJa: Texts<typeof dashEn> = {
   explained_ahead: (v: V) => `${v.tenant} の先行`,
   dashClose: "閉じる",
   dashToLab: "直近 30 秒をラボで開く",
-  dashToLabNone: "直近 30 秒の投入はありません。",
   dashAdmin: "操作",
   dashToken: "管理トークン",
   dashTokenNote: "このページの中だけに保持し、変更のときだけ送信します。",
