@@ -14,7 +14,9 @@ from fairq.sim.perfetto import document, write
 from fairq.sim.scenario import load
 
 GALLERY = Path(__file__).parents[2] / "examples" / "scenarios"
-FILES = [file for file in sorted(GALLERY.glob("*/*.yaml")) if file.parent.name != "engine"]  # it has no traces
+FILES = [
+    file for file in sorted(GALLERY.glob("*/*.yaml")) if file.parent.name not in ("engine", "fleet")
+]  # those have no traces
 
 # Of the phases used here: the fields that the format requires, and those that it allows besides.
 COMMON = {"ph": str, "name": str, "ts": (int, float), "pid": int, "tid": int}

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +156,7 @@ def test_a_deadlock_is_reported_with_its_cycle() -> None:
         (["--task", "A:0:3:lock=r@2/4"], ["locks[0]", "held until 6 of its 3"]),
         (["--task", "A:0:3:bursts=1/2/3"], ["bursts", "cannot go with burst"]),
         (["--task", "A:0:3", "--task", "A:1:3"], ["tasks[1].id = 'A'", "given twice"]),
-        (["--task", "A:0:3", "--policy", "srt"], ["policy = 'srt'", "srtf"]),
+        (["--task", "A:0:3", "--policy", "srt"], ["--policy srt: unknown", "srtf"]),
         (["--task", "A:0:3", "--policy", "rr:quantum=0"], ["rr.quantum", "at least 1"]),
         (["--task", "A:0:3", "--policy", "rr:quanta=2"], ["quanta", "quantum"]),
         (["--task", "A:0:3", "--policy", "gps"], ["gps", "needs", "layer cpu"]),
@@ -203,6 +204,5 @@ def test_bad_files_get_one_line_with_its_number(tmp_path: Path, text: str, parts
 def test_every_broken_rule_is_told_at_once(tmp_path: Path) -> None:
     file = tmp_path / "bad.yaml"
     file.write_text("layer: cpu\ncpus: 0\ntasks:\n  - {id: A, burst: 0}\n  - {id: B, burst: two}\n")
-    assert [line.split(": ")[1] for line in invoke(str(file)).err.splitlines()] == [
-        *("bad.yaml:4", "bad.yaml:5", "bad.yaml:2")
-    ]
+    (line,) = invoke(str(file)).err.splitlines()
+    assert re.findall(r"bad.yaml:\d", line) == ["bad.yaml:4", "bad.yaml:5", "bad.yaml:2"]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from fairq.cli.sim_engine import TENANTS, TRACE, WORKLOAD
+from fairq.cli.sim_engine_options import TENANTS, TRACE, WORKLOAD
 from fairq.cli.sim_inline import assemble
 from fairq.cli.sim_output import AsJson, File, Policies, Seed
 from fairq.progress import watched

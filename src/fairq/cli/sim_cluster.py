@@ -5,21 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from fairq.cli.sim_command import command
 from fairq.cli.sim_inline import Part, assemble
-from fairq.cli.sim_output import (
-    AllMeasures,
-    AsJson,
-    Csv,
-    File,
-    Parquet,
-    Perfetto,
-    Plot,
-    Policies,
-    Seed,
-    Sweep,
-    run_all,
-    tell,
-)
+from fairq.cli.sim_output import File, Policies, Seed
 from fairq.sim.cluster.run import ClusterRun
 from fairq.sim.cluster.scenario import ClusterScenario
 from fairq.sim.scenario import inline
@@ -44,40 +32,6 @@ USER = typer.Option(
     help="A user and what each of its tasks holds; repeat. Without tasks= there is always another one. "
     "Several joins: batch=ARRIVAL/TASKS/DURATION, repeated.",
 )
-
-
-def cluster(
-    file: File = None,
-    user: Annotated[list[str] | None, USER] = None,
-    capacity: Annotated[str | None, CAPACITY] = None,
-    policy: Policies = None,
-    horizon: Annotated[int | None, typer.Option(help="Where the run stops.")] = None,
-    seed: Seed = None,
-    sweep: Sweep = None,
-    as_json: AsJson = False,
-    measures: AllMeasures = False,
-    csv: Csv = None,
-    parquet: Parquet = None,
-    plot: Plot = None,
-    perfetto: Perfetto = None,
-) -> None:
-    """Tasks that hold several resources at once: whose run, and what share of the cluster each user has."""
-    parts = {"users": [_user(text) for text in user or []]}
-    amounts = inline("--capacity", capacity, ()) if capacity else None
-    options = {"capacity": amounts, "horizon": horizon, "seed": seed}
-    scenario = assemble(ClusterScenario, file, parts, policy or ([] if file else ["drf"]), options, FORM)
-    runs: list[ClusterRun] = run_all(scenario, sweep)
-    tell(
-        runs,
-        _rows,
-        _print_tables,
-        as_json=as_json,
-        measures=measures,
-        csv=csv,
-        parquet=parquet,
-        plot=plot,
-        perfetto=perfetto,
-    )
 
 
 def _rows(run: ClusterRun) -> Iterator[dict[str, Any]]:
@@ -113,3 +67,19 @@ def _print_tables(runs: Sequence[ClusterRun]) -> None:
         for user, tasks in list(told["tasks"].items())[:40]:
             table.add_row(escape(user), str(tasks), told["dominant_share"][user])
         console.print(table)
+
+
+@command(_rows, _print_tables)
+def cluster(
+    file: File = None,
+    user: Annotated[list[str] | None, USER] = None,
+    capacity: Annotated[str | None, CAPACITY] = None,
+    policy: Policies = None,
+    horizon: Annotated[int | None, typer.Option(help="Where the run stops.")] = None,
+    seed: Seed = None,
+) -> ClusterScenario:
+    """Tasks that hold several resources at once: whose run, and what share of the cluster each user has."""
+    parts = {"users": [_user(text) for text in user or []]}
+    amounts = inline("--capacity", capacity, ()) if capacity else None
+    options = {"capacity": amounts, "horizon": horizon, "seed": seed}
+    return assemble(ClusterScenario, file, parts, policy or ([] if file else ["drf"]), options, FORM)

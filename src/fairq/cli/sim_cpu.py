@@ -5,21 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from fairq.cli.sim_command import command
 from fairq.cli.sim_inline import assemble
-from fairq.cli.sim_output import (
-    AllMeasures,
-    AsJson,
-    Csv,
-    File,
-    Parquet,
-    Perfetto,
-    Plot,
-    Policies,
-    Seed,
-    Sweep,
-    run_all,
-    tell,
-)
+from fairq.cli.sim_output import File, Policies, Seed
 from fairq.sim.cpu.run import CpuRun
 from fairq.sim.cpu.scenario import CpuScenario
 from fairq.sim.scenario import inline
@@ -43,63 +31,6 @@ ONE = ("id", "arrival", "burst")
 RECURRING = ("id", "period", "wcet")
 TASK = typer.Option("--task", metavar="ID:ARRIVAL:BURST[:key=value,...]", help="A task; repeat. Keys: those of a file.")
 PERIODIC = typer.Option("--periodic", metavar="ID:PERIOD:WCET[:key=value,...]", help="A task that recurs; repeat.")
-
-
-def cpu(
-    file: File = None,
-    task: Annotated[list[str] | None, TASK] = None,
-    periodic: Annotated[list[str] | None, PERIODIC] = None,
-    policy: Policies = None,
-    cpus: Annotated[int | None, typer.Option(help="How many processors.")] = None,
-    switch_cost: Annotated[int | None, typer.Option(help="Ticks lost at a switch to another task.")] = None,
-    lock_attempt: Annotated[str | None, typer.Option(help="free, or tick: a failed attempt costs a tick.")] = None,
-    on_miss: Annotated[str | None, typer.Option(help="continue, or abort: a late job ends at its deadline.")] = None,
-    horizon: Annotated[int | None, typer.Option(help="Where recurring tasks end. Default: the hyperperiod.")] = None,
-    max_steps: Annotated[int | None, typer.Option(help="The run is given up after so many moments.")] = None,
-    seed: Seed = None,
-    sweep: Sweep = None,
-    as_json: AsJson = False,
-    measures: AllMeasures = False,
-    csv: Csv = None,
-    parquet: Parquet = None,
-    plot: Plot = None,
-    perfetto: Perfetto = None,
-) -> None:
-    """Tasks on processors: who runs when, and what that does to turnaround, waiting and response.
-
-    lock=RESOURCE@AT/FOR locks after AT own ticks, for FOR; io=EVERY/FOR sleeps FOR after every EVERY own ticks.
-    """
-    options = {
-        "cpus": cpus,
-        "switch_cost": switch_cost,
-        "lock_attempt": lock_attempt,
-        "on_miss": on_miss,
-        "horizon": horizon,
-        "max_steps": max_steps,
-        "seed": seed,
-    }
-    written = [("--task", text, ONE) for text in task or []] + [
-        ("--periodic", text, RECURRING) for text in periodic or []
-    ]
-    parts = {"tasks": [(option, text, _task(option, text, names)) for option, text, names in written]}
-    scenario = assemble(CpuScenario, file, parts, policy or [], options, "--task ID:ARRIVAL:BURST")
-    runs: list[CpuRun] = run_all(scenario, sweep)
-    tell(
-        runs,
-        _rows,
-        _print_tables,
-        as_json=as_json,
-        measures=measures,
-        csv=csv,
-        parquet=parquet,
-        plot=plot,
-        perfetto=perfetto,
-    )
-    deadlocked = [run for run in runs if run.deadlock]
-    for run in deadlocked:
-        typer.echo(f"fairq sim cpu: {run.label}: {_deadlock(run)}", err=True)
-    if deadlocked:
-        raise typer.Exit(2)
 
 
 def _task(option: str, text: str, names: tuple[str, ...]) -> dict[str, Any]:
@@ -175,3 +106,45 @@ def _line(run: CpuRun) -> str:
     """The first processor's timeline in one line."""
     parts = [f"{task or state} {start}-{end}" for task, start, end, state in run.timelines[0][:24]]
     return " | ".join(parts) + (" ..." if len(run.timelines[0]) > 24 else "")
+
+
+def _tell_deadlocks(runs: Sequence[CpuRun]) -> None:
+    deadlocked = [run for run in runs if run.deadlock]
+    for run in deadlocked:
+        typer.echo(f"fairq sim cpu: {run.label}: {_deadlock(run)}", err=True)
+    if deadlocked:
+        raise typer.Exit(2)
+
+
+@command(_rows, _print_tables, after=_tell_deadlocks)
+def cpu(
+    file: File = None,
+    task: Annotated[list[str] | None, TASK] = None,
+    periodic: Annotated[list[str] | None, PERIODIC] = None,
+    policy: Policies = None,
+    cpus: Annotated[int | None, typer.Option(help="How many processors.")] = None,
+    switch_cost: Annotated[int | None, typer.Option(help="Ticks lost at a switch to another task.")] = None,
+    lock_attempt: Annotated[str | None, typer.Option(help="free, or tick: a failed attempt costs a tick.")] = None,
+    on_miss: Annotated[str | None, typer.Option(help="continue, or abort: a late job ends at its deadline.")] = None,
+    horizon: Annotated[int | None, typer.Option(help="Where recurring tasks end. Default: the hyperperiod.")] = None,
+    max_steps: Annotated[int | None, typer.Option(help="The run is given up after so many moments.")] = None,
+    seed: Seed = None,
+) -> CpuScenario:
+    """Tasks on processors: who runs when, and what that does to turnaround, waiting and response.
+
+    lock=RESOURCE@AT/FOR locks after AT own ticks, for FOR; io=EVERY/FOR sleeps FOR after every EVERY own ticks.
+    """
+    options = {
+        "cpus": cpus,
+        "switch_cost": switch_cost,
+        "lock_attempt": lock_attempt,
+        "on_miss": on_miss,
+        "horizon": horizon,
+        "max_steps": max_steps,
+        "seed": seed,
+    }
+    written = [("--task", text, ONE) for text in task or []] + [
+        ("--periodic", text, RECURRING) for text in periodic or []
+    ]
+    parts = {"tasks": [(option, text, _task(option, text, names)) for option, text, names in written]}
+    return assemble(CpuScenario, file, parts, policy or [], options, "--task ID:ARRIVAL:BURST")

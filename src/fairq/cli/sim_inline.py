@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import typer
+
 from fairq.sim.scenario import Scenario, build
 from fairq.sim.source import InvalidScenario, Place, Source, read_yaml
 
@@ -33,11 +35,16 @@ def assemble(
         raise InvalidScenario([f"{next(iter(parts))}: missing; give {form}, or a scenario file"])
     source = read_yaml(file) if file else Source("options", {"layer": layer}, {})
     given: dict[str, Any] = dict(source.value)
-    given |= {key: value for key, value in options.items() if value is not None}
+    given |= {
+        key: str(value) if isinstance(value, Path) else value for key, value in options.items() if value is not None
+    }
     given |= {key: [fields for _, _, fields in written] for key, written in parts.items() if written}
     if policies:
         given.pop("policy", None)
-        given["policies"] = list(policies)
+        given["policies"] = list(dict.fromkeys(policies))
+        for spec in given["policies"]:
+            if policies.count(spec) > 1:
+                typer.echo(f"--policy {spec}: given {policies.count(spec)} times, run once", err=True)
     if given.get("layer") != layer:
         wrong = f"layer = {given['layer']!r}: must be" if "layer" in given else "layer: missing; must be"
         raise InvalidScenario([f"{source.where(('layer',))}: {wrong} {layer} here"])
@@ -48,7 +55,7 @@ def assemble(
             option, text, _ = parts[key][place[1]]
             return f"{option} {text}"
         if key == "policies" and policies:
-            return ""
+            return f"--policy {given['policies'][place[1]]}" if len(place) > 1 else "--policy"
         return "--" + key.replace("_", "-") if options.get(key) is not None else source.where(place)
 
     scenario = build(given, where)

@@ -5,21 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from fairq.cli.sim_command import command
 from fairq.cli.sim_inline import Part, assemble
-from fairq.cli.sim_output import (
-    AllMeasures,
-    AsJson,
-    Csv,
-    File,
-    Parquet,
-    Perfetto,
-    Plot,
-    Policies,
-    Seed,
-    Sweep,
-    run_all,
-    tell,
-)
+from fairq.cli.sim_output import File, Policies, Seed
 from fairq.sim.link.run import LinkRun
 from fairq.sim.link.scenario import LinkScenario
 from fairq.sim.scenario import inline
@@ -42,49 +30,6 @@ PACKET = typer.Option(
     metavar="FLOW:ARRIVAL:SIZE[:count=,every=,estimate=]",
     help="A packet, or count of them, every so often; repeat. Policies are told the estimate where there is one.",
 )
-
-
-def link(
-    file: File = None,
-    flow: Annotated[list[str] | None, FLOW] = None,
-    packet: Annotated[list[str] | None, PACKET] = None,
-    policy: Policies = None,
-    rate: Annotated[
-        str | None, typer.Option(metavar="SIZE/TIME", help="Size sent per unit of time: 1, 8, 3/2.")
-    ] = None,
-    buffer: Annotated[int | None, typer.Option(help="Packets that may wait in all; more are dropped.")] = None,
-    stall: Annotated[list[str] | None, typer.Option(metavar="AT:FOR", help="The link stands still; repeat.")] = None,
-    random_stalls: Annotated[str | None, typer.Option(metavar="EVERY:FOR", help="It does so at random times.")] = None,
-    seed: Seed = None,
-    sweep: Sweep = None,
-    as_json: AsJson = False,
-    measures: AllMeasures = False,
-    csv: Csv = None,
-    parquet: Parquet = None,
-    plot: Plot = None,
-    perfetto: Perfetto = None,
-) -> None:
-    """Packets of flows on a link: when each is sent, by packet schedulers and by the fluid that they follow (gps)."""
-    parts = {
-        "packets": [_part("--packet", text, ("flow", "arrival", "size")) for text in packet or []],
-        "flows": [_part("--flow", text, ("id",)) for text in flow or []],
-        "stalls": [_part("--stall", text, ("at", "for")) for text in stall or []],
-    }
-    at_random = inline("--random-stalls", random_stalls, ("every", "for")) if random_stalls else None
-    options = {"rate": rate, "buffer": buffer, "random_stalls": at_random, "seed": seed}
-    scenario = assemble(LinkScenario, file, parts, policy or [], options, FORM)
-    runs: list[LinkRun] = run_all(scenario, sweep)
-    tell(
-        runs,
-        _rows,
-        _print_tables,
-        as_json=as_json,
-        measures=measures,
-        csv=csv,
-        parquet=parquet,
-        plot=plot,
-        perfetto=perfetto,
-    )
 
 
 def _part(option: str, text: str, names: tuple[str, ...]) -> Part:
@@ -123,3 +68,28 @@ def _print_tables(runs: Sequence[LinkRun]) -> None:
             if index < 20:
                 table.add_row("" if index else escape(run.label), escape(flow), *counts, *figures)
     console.print(table)
+
+
+@command(_rows, _print_tables)
+def link(
+    file: File = None,
+    flow: Annotated[list[str] | None, FLOW] = None,
+    packet: Annotated[list[str] | None, PACKET] = None,
+    policy: Policies = None,
+    rate: Annotated[
+        str | None, typer.Option(metavar="SIZE/TIME", help="Size sent per unit of time: 1, 8, 3/2.")
+    ] = None,
+    buffer: Annotated[int | None, typer.Option(help="Packets that may wait in all; more are dropped.")] = None,
+    stall: Annotated[list[str] | None, typer.Option(metavar="AT:FOR", help="The link stands still; repeat.")] = None,
+    random_stalls: Annotated[str | None, typer.Option(metavar="EVERY:FOR", help="It does so at random times.")] = None,
+    seed: Seed = None,
+) -> LinkScenario:
+    """Packets of flows on a link: when each is sent, by packet schedulers and by the fluid that they follow (gps)."""
+    parts = {
+        "packets": [_part("--packet", text, ("flow", "arrival", "size")) for text in packet or []],
+        "flows": [_part("--flow", text, ("id",)) for text in flow or []],
+        "stalls": [_part("--stall", text, ("at", "for")) for text in stall or []],
+    }
+    at_random = inline("--random-stalls", random_stalls, ("every", "for")) if random_stalls else None
+    options = {"rate": rate, "buffer": buffer, "random_stalls": at_random, "seed": seed}
+    return assemble(LinkScenario, file, parts, policy or [], options, FORM)

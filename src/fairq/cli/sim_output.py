@@ -24,47 +24,6 @@ Policies = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object; the schema is a public contract.")]
-AllMeasures = Annotated[bool, typer.Option("--measures", help="All measures, policies side by side, as the table.")]
-Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="The same as a table; - is standard output.")]
-Parquet = Annotated[
-    Path | None, typer.Option("--parquet", metavar="FILE", help="The same as Parquet; needs fairq[frame].")
-]
-Sweep = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--sweep",
-        metavar="KEY=A,B,...",
-        help="Run once for each value of a policy's parameter, or of a key of the scenario; repeat to combine.",
-    ),
-]
-
-
-def _drawable(path: Path | None) -> Path | None:
-    """Before the runs, which may take long."""
-    if path:
-        from fairq.plot import check
-
-        check(path)
-    return path
-
-
-PLOT = typer.Option(
-    "--plot", metavar="FILE.svg|png|pdf", help="A picture of all runs; needs fairq[plot].", callback=_drawable
-)
-Plot = Annotated[Path | None, PLOT]
-Perfetto = Annotated[
-    Path | None, typer.Option("--perfetto", metavar="FILE.json", help="Traces of all runs for ui.perfetto.dev.")
-]
-Results = Annotated[
-    Path | None,
-    typer.Option(
-        "--results",
-        metavar="FILE.parquet",
-        help="Measures of all runs, one row each, on all cores; runs that are in it are not done again.",
-    ),
-]
-Jobs = Annotated[int | None, typer.Option("--jobs", min=1, help="Processes for --results; all cores unless given.")]
-Backend = Annotated[str | None, typer.Option("--backend", help="For --results: loky, threading, ray or dask.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Of every random number in the run.")]
 File = Annotated[
     Path | None, typer.Argument(metavar="[SCENARIO.yaml]", help="A scenario file; inline options replace its values.")
@@ -90,10 +49,13 @@ def run_study(
     typer.echo(f"{results}: {len(table)} runs, {len(table.columns)} columns")
     from rich import print as show
 
-    columns = ("policy", *(key.replace("-", "_") for key in swept), *TOLD)
-    show(Table({key: row[key] for key in columns if key in row} for row in table))
+    columns = dict.fromkeys(("policy", *(key.replace("-", "_") for key in swept), *TOLD))
+    if not any(key in row for row in table for key in TOLD):
+        columns = dict.fromkeys(key for key in table.columns if key not in ("key", "seed") or key in swept)
+    show(Table({key: row[key] for key in list(columns)[:MOST_TOLD] if key in row} for row in table))
 
 
+MOST_TOLD = 9  # columns
 TOLD = ("served", "ttft mean", "ttft p99", "throughput", "service difference mean", "cache hit ratio")
 
 

@@ -5,21 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from fairq.cli.sim_command import command
 from fairq.cli.sim_inline import Part, assemble
-from fairq.cli.sim_output import (
-    AllMeasures,
-    AsJson,
-    Csv,
-    File,
-    Parquet,
-    Perfetto,
-    Plot,
-    Policies,
-    Seed,
-    Sweep,
-    run_all,
-    tell,
-)
+from fairq.cli.sim_output import File, Policies, Seed
 from fairq.sim.router.run import RouterRun
 from fairq.sim.router.scenario import RouterScenario
 from fairq.sim.scenario import inline
@@ -41,39 +29,6 @@ TENANT = typer.Option(
     metavar="ID:cost=,count=[,join=,weight=]",
     help="A tenant whose requests join together; repeat. Several joins: batch=JOIN/COUNT/COST, repeated.",
 )
-
-
-def router(
-    file: File = None,
-    tenant: Annotated[list[str] | None, TENANT] = None,
-    policy: Policies = None,
-    seed: Seed = None,
-    sweep: Sweep = None,
-    as_json: AsJson = False,
-    measures: AllMeasures = False,
-    csv: Csv = None,
-    parquet: Parquet = None,
-    plot: Plot = None,
-    perfetto: Perfetto = None,
-) -> None:
-    """Requests of tenants at a router: in which order they are dispatched, in logical time.
-
-    Time goes up by one with each dispatch. What is charged is the cost, at once and for good.
-    """
-    parts = {"tenants": [_tenant(text) for text in tenant or []]}
-    scenario = assemble(RouterScenario, file, parts, policy or [], {"seed": seed}, FORM)
-    runs: list[RouterRun] = run_all(scenario, sweep)
-    tell(
-        runs,
-        _rows,
-        _print_tables,
-        as_json=as_json,
-        measures=measures,
-        csv=csv,
-        parquet=parquet,
-        plot=plot,
-        perfetto=perfetto,
-    )
 
 
 def _tenant(text: str) -> Part:
@@ -114,3 +69,18 @@ def _print_tables(runs: Sequence[RouterRun]) -> None:
         console.print(table)
         if len(run.intervals) > 40:
             console.print(f"and {len(run.intervals) - 40} more; --json has all")
+
+
+@command(_rows, _print_tables)
+def router(
+    file: File = None,
+    tenant: Annotated[list[str] | None, TENANT] = None,
+    policy: Policies = None,
+    seed: Seed = None,
+) -> RouterScenario:
+    """Requests of tenants at a router: in which order they are dispatched, in logical time.
+
+    Time goes up by one with each dispatch. What is charged is the cost, at once and for good.
+    """
+    parts = {"tenants": [_tenant(text) for text in tenant or []]}
+    return assemble(RouterScenario, file, parts, policy or [], {"seed": seed}, FORM)

@@ -85,7 +85,7 @@ def again(run: EngineRun) -> EngineRun:
     """A run is a function of its scenario: one that was not looked at closely is done again, and watched."""
     if run.filled():
         return run
-    watched = run_again((run.scenario.model_copy(update={"occupancy": True}), run.spec, dict(run.swept)))
+    watched = run_again((run.scenario.for_pictures(), run.spec, dict(run.swept)))
     assert isinstance(watched, EngineRun)
     return watched
 

@@ -103,6 +103,10 @@ class Scenario(Part, ABC):
     ] = ("fcfs",)
     seed: Natural = 0
 
+    def for_pictures(self) -> "Scenario":
+        """The same, so that its runs keep what pictures show."""
+        return self
+
     @abstractmethod
     def run(self, policy: str, record: str | None = None) -> "Run":
         """One policy on it. `record` asks for a trace; the layer says which kinds it has."""
@@ -225,7 +229,8 @@ def build(given: Mapping[str, Any], where: Callable[[Place], str] = lambda place
             make(spec)
         except ConfigError as error:
             at = where(("policies", index) if "policies" in given else ("policy", index))
-            raise InvalidScenario([f"{at}: {error}" if at else str(error)]) from None
+            told = error.rule if error.key == "policy" and at.endswith(f" {spec}") else str(error)
+            raise InvalidScenario([f"{at}: {told}" if at else told]) from None
     return scenario
 
 
@@ -265,7 +270,10 @@ def _line(model: type[Scenario], given: Any, problem: Any, where: Callable[[Plac
             value = None
             break
     shown = "" if value is None or isinstance(value, (dict, list)) else f" = {str(value)[:80]!r}"
-    return ": ".join(part for part in (where(place), key and f"{key}{shown}", rule) if part)
+    at = where(place)
+    if at == "--" + key.replace("_", "-"):  # an option is named once
+        return f"{at}{shown}: {rule}"
+    return ": ".join(part for part in (at, key and f"{key}{shown}", rule) if part)
 
 
 def _nearest(model: type[BaseModel], place: Place) -> str:

@@ -15,12 +15,16 @@ Place = tuple[int | str, ...]
 NODES = 1_000_000  # a task is about ten; an alias of aliases would never end
 
 
+MOST_TOLD = 3  # problems
+
+
 class InvalidScenario(FairqError):
-    """A scenario breaks rules; one line for each: where, key, value, rule."""
+    """A scenario breaks rules. One line: where, key, value, rule, of the first few."""
 
     def __init__(self, problems: list[str]) -> None:
         self.problems = problems
-        super().__init__("\n".join(problems))
+        more = [f"and {len(problems) - MOST_TOLD} more"] if len(problems) > MOST_TOLD else []
+        super().__init__("; ".join(problems[:MOST_TOLD] + more))
 
 
 class Source:

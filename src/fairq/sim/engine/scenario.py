@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from fairq.core.errors import FairqError
+from fairq.core.errors import ConfigError, FairqError
 from fairq.core.job import Generation
 from fairq.sim.engine.call import Call
 from fairq.sim.engine.closed import Follower
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fairq.workloads import Workload
 
 MOST_REQUESTS = 2_000_000
+MOST_TOKENS = 10_000_000  # of a prompt or an answer; no model reads as far
 SECOND = 1_000_000_000  # ns
 
 
@@ -55,11 +56,11 @@ class Requests(Part):
 
     client: Name
     at: Seconds = 0
-    prompt: Positive
-    output: Natural
+    prompt: Annotated[int, Field(ge=1, le=MOST_TOKENS)]
+    output: Annotated[int, Field(ge=0, le=MOST_TOKENS)]
     count: Positive = 1
     every: Seconds = 0
-    max_tokens: Positive | None = None
+    max_tokens: Annotated[int, Field(ge=1, le=MOST_TOKENS)] | None = None
     cancel: Seconds | None = None
     priority: Whole = 0
 
@@ -116,7 +117,7 @@ class EngineScenario(Scenario):
     preset: Annotated[str, AfterValidator(_preset)] = DEFAULT_PRESET
     cost: Coefficients | None = None
     pool_tokens: Positive | None = None
-    block_tokens: Positive | None = None
+    block_tokens: Annotated[int, Field(ge=1, le=65_536)] | None = None
     watermark: Natural | None = None
     max_sequences: Positive | None = None
     step_tokens: Positive | None = None
@@ -224,6 +225,9 @@ class EngineScenario(Scenario):
         from fairq.traces import default_rule, with_tenants
 
         for one in with_tenants(found, self.tenants_by or default_rule(found), islice(found, self.first)):
+            if max(one.input_tokens, one.output_tokens, one.limit or 0) > MOST_TOKENS:
+                key, value = ("trace", str(self.trace)) if self.trace else ("workload", self.workload)
+                raise ConfigError(key, value, f"a prompt or an answer is longer than {MOST_TOKENS:,} tokens")
             yield Wish(
                 arrival=self._hasten(one.arrival),
                 client=one.client,
@@ -253,6 +257,9 @@ class EngineScenario(Scenario):
         if self.speed == 1:
             return round(seconds * SECOND)
         return round(Fraction(seconds) * SECOND / self.speed)
+
+    def for_pictures(self) -> "EngineScenario":
+        return self.model_copy(update={"occupancy": True})
 
     def run(self, policy: str, record: str | None = None) -> Any:
         from fairq.sim.engine.run import EngineRun

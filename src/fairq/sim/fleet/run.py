@@ -44,7 +44,7 @@ class FleetRun(EngineRun):
             self.occupancies: list[Occupancy] = []
             for number in range(scenario.engines):
                 made = make(policy)
-                member = Member(made, scenario.limits(), scenario.cost_model())
+                member = Member(made, scenario.limits_for_prefixes(), scenario.cost_model())
                 bind(made, member, self._weights, scenario.seed + number)
                 members.append(member)
                 if scenario.occupancy:
