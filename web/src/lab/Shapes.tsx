@@ -1,6 +1,5 @@
 // The parts of a time line as SVG. None of them knows the clock: they are drawn once.
 import { memo } from "preact/compat";
-import type { RunView } from "../api.types";
 import { ticks } from "../numbers";
 import { fill } from "./colours";
 import { barOf, LEFT, shapeOf, TOP } from "./geometry";
@@ -46,7 +45,7 @@ export const Marks = memo(function Marks({ lines, scale, name }: Drawn) {
         <rect key={`s${index}`} class="span" x={name + span.start * scale} y={shape.tops[span.lane]! + shape.tall[span.lane]! / 2 - 2.5} width={Math.max(0, (span.end - span.start) * scale)} height={5} rx={2.5} />
       ))}
       {lines.marks.map((mark, index) => {
-        const width = Math.max(1, (mark.end - mark.start) * scale - (lines.rows ? 0 : 1));
+        const width = Math.max(1, (mark.end - mark.start) * scale - (lines.rows || mark.share ? 0 : 1));
         const x = name + mark.start * scale + (lines.rows ? 0 : 0.5);
         const [y, height] = barOf(lines, shape, mark);
         if (mark.lane < 0) return <rect key={index} class={`lost ${mark.state}`} x={x} y={y} width={width} height={height} />;
@@ -59,24 +58,6 @@ export const Marks = memo(function Marks({ lines, scale, name }: Drawn) {
           </g>
         );
       })}
-    </g>
-  );
-});
-
-export const Fluid = memo(function Fluid({ run, lines, scale, name }: Drawn & { run: RunView }) {
-  const shape = shapeOf(lines);
-  return (
-    <g>
-      {(run.fluid ?? []).flatMap((flood) =>
-        Object.entries(flood.shares).map(([flow, share]) => {
-          const lane = lines.lanes.indexOf(flow);
-          const room = shape.tall[lane]! - 10;
-          const tall = Math.max(2, share * room);
-          return (
-            <rect key={`${flood.start}${flow}`} x={name + flood.start * scale} width={(flood.end - flood.start) * scale + 0.3} y={shape.tops[lane]! + 5 + room - tall} height={tall} {...fill(lane)} />
-          );
-        }),
-      )}
     </g>
   );
 });
@@ -97,5 +78,5 @@ export function pathOf(sign: Sign, x: number, top: number, tall: number): string
   const long = Math.min(tall, 34);
   const low = top + Math.min(tall - 4, long - 4);
   if (sign.kind === "arrival") return `M${x} ${low} v${-Math.min(11, tall - 2)} m-3.5 4 l3.5 -4.5 l3.5 4.5`;
-  return `M${x} ${top + 4} v${long - 9} m-3.5 -4 l3.5 4.5 l3.5 -4.5`;
+  return `M${x} ${top + 3} v${long / 2 - 5} m-3.5 -4 l3.5 4.5 l3.5 -4.5`; // above an arrival at the same time
 }

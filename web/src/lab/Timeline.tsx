@@ -7,11 +7,11 @@ import { num, show } from "../numbers";
 import { lang, theme } from "../settings";
 import { draw, MOST_SVG } from "./canvas";
 import { AXIS, LEFT, markAt, nameRoom, shapeOf, TOP, type Shape } from "./geometry";
-import { Fluid, Grid, Marks, Signs } from "./Shapes";
+import { Grid, Marks, Signs } from "./Shapes";
 import { linesOf, type Lines, type Mark } from "./marks";
 import { indexOf, once, placesOf, upTo } from "./runs";
 import { seekTime } from "./player";
-import { playing } from "./session";
+import { now, playing } from "./session";
 
 export function useWidth(): [preact.RefObject<HTMLElement | null>, number] {
   const box = useRef<HTMLElement>(null);
@@ -63,7 +63,7 @@ export function Timeline({ answer, run, place, end }: Props) {
         <Bitmap lines={lines} scale={scale} width={room - 4} height={height} />
       ) : (
         <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} style={{ marginLeft: `${4 - name}px` }} aria-hidden="true">
-          {run.fluid ? <Fluid {...drawn} run={run} /> : <Marks {...drawn} />}
+          <Marks {...drawn} />
           <Signs {...drawn} past />
         </svg>
       ),
@@ -131,7 +131,7 @@ function Tip({ lines, shape, scale, name, until, width }: TipProps) {
       <div
         class="feel"
         onPointerMove={(event) => {
-          const mark = markAt(lines, shape, timeAt(event), event.offsetY, until);
+          const mark = markAt(lines, shape, timeAt(event), event.offsetY, until, 3 / scale);
           if (mark !== found?.mark) setFound(mark && { mark, x: event.offsetX, y: event.offsetY });
         }}
         onPointerLeave={() => setFound(null)}
@@ -152,7 +152,7 @@ export function untilOf(answer: Answer, lines: Lines, run: RunView, place: numbe
   if (!step) return 0;
   if (answer.layer === "router") return step.kind === "dispatch" ? num(step.time) + 1 : num(step.time);
   if (answer.layer === "cluster") return upTo(placesOf(run, "start"), place);
-  return Math.min(num(step.time), lines.end);
+  return Math.min(Math.max(num(step.time), now.value), lines.end);
 }
 
 function litLane(answer: Answer, lines: Lines, step: RunView["steps"][number] | undefined): number {

@@ -1,8 +1,9 @@
 // Pictures and numbers as files. Nothing is sent anywhere.
 import { render } from "preact";
 import type { Answer, RunView } from "../api.types";
+import { called } from "./called";
 import { AXIS, LEFT, nameRoom, shapeOf, TOP } from "./geometry";
-import { Fluid, Grid, Marks, Signs } from "./Shapes";
+import { Grid, Marks, Signs } from "./Shapes";
 import { linesOf } from "./marks";
 import { untilOf } from "./Timeline";
 
@@ -20,6 +21,16 @@ function quoted(value: unknown): string {
   return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
+/** {meters: {A: 8}} as {"meters.A": 8}; lists of names as one text. */
+function flat(row: Record<string, unknown>, before = ""): Record<string, unknown> {
+  const found: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(row))
+    if (Array.isArray(value)) found[before + key] = value.map((each) => (each && typeof each === "object" ? JSON.stringify(each) : each)).join(" ");
+    else if (value && typeof value === "object") Object.assign(found, flat(value as Record<string, unknown>, `${before}${key}.`));
+    else found[before + key] = value;
+  return found;
+}
+
 /** One row for each job, packet or step, with its policy. */
 export function csv(answer: Answer): string {
   const rows: Record<string, unknown>[] = answer.runs.flatMap((run) => {
@@ -28,7 +39,7 @@ export function csv(answer: Answer): string {
       answer.layer === "cpu" ? [...result["tasks"], ...(result["jobs"] ?? [])] : answer.layer === "link" ? result["departures"] : answer.layer === "ledger" ? result["requests"] : (result["jobs"] ?? result["steps"] ?? run.steps.map((step) => ({ time: step.time, kind: step.kind, ...step.what })));
     return list.map((row) => ({ policy: run.spec, ...row }));
   });
-  const plain = rows.map((row) => Object.fromEntries(Object.entries(row).map(([key, value]) => [key, value && typeof value === "object" ? JSON.stringify(value) : value])));
+  const plain = rows.map((row) => flat(row));
   const columns = [...new Set(plain.flatMap((row) => Object.keys(row)))];
   return [columns.join(","), ...plain.map((row) => columns.map((column) => quoted(row[column])).join(","))].join("\n") + "\n";
 }
@@ -56,7 +67,7 @@ function Picture({ answer, run, place, end, index }: Shown & { end: number; inde
       <clipPath id={`names-${index}`}><rect x={0} y={0} width={name - 6} height={height} /></clipPath>
       <Grid {...drawn} width={WIDTH} end={end} names={`names-${index}`} />
       <Signs {...drawn} past={false} />
-      <g clip-path={`url(#seen-${index})`}>{run.fluid ? <Fluid {...drawn} run={run} /> : <Marks {...drawn} />}<Signs {...drawn} past /></g>
+      <g clip-path={`url(#seen-${index})`}><Marks {...drawn} /><Signs {...drawn} past /></g>
       <line class="now-line" x1={name + until * scale} x2={name + until * scale} y1={TOP} y2={shape.bottom + 5} />
     </svg>
   );
@@ -75,7 +86,7 @@ export function svgOf(shown: readonly Shown[]): string {
     render(<Picture {...each} end={end} index={index} />, shelf);
     const copy = styled(shelf.querySelector("svg")!);
     copy.setAttribute("y", String(height + 22));
-    parts.push(`<text x="8" y="${height + 15}" font-family="sans-serif" font-size="14" font-weight="600" fill="${ink}">${each.run.spec.replaceAll("&", "&amp;").replaceAll("<", "&lt;")}</text>`);
+    parts.push(`<text x="8" y="${height + 15}" font-family="sans-serif" font-size="14" font-weight="600" fill="${ink}">${called(each.run.spec, each.answer.layer).replaceAll("&", "&amp;").replaceAll("<", "&lt;")}</text>`);
     parts.push(new XMLSerializer().serializeToString(copy));
     height += Number(copy.getAttribute("height")) + 36;
     render(null, shelf);

@@ -48,15 +48,20 @@ export function barOf(lines: Lines, shape: Shape, mark: Mark): [number, number] 
   const row = (shape.tall[mark.lane]! - 2 * inside) / rows;
   const gap = rows > 1 ? Math.min(0.5, row / 6) : shape.gap;
   const height = Math.min(row - 2 * gap, lines.rows ? BAR : Infinity);
+  if (mark.share !== undefined) {
+    const room = shape.tall[mark.lane]! - 10;
+    const filled = Math.max(2, mark.share * room);
+    return [shape.tops[mark.lane]! + 5 + room - filled, filled];
+  }
   return [shape.tops[mark.lane]! + inside + (mark.row ?? 0) * row + (rows > 1 ? gap : (row - height) / 2), height];
 }
 
-/** The mark under a point that has begun by `until`; of several the one that began last. */
-export function markAt(lines: Lines, shape: Shape, time: number, y: number, until: number): Mark | null {
+/** The mark under a point, or `slack` of time beside it, that has begun by `until`; of several the one that began last. */
+export function markAt(lines: Lines, shape: Shape, time: number, y: number, until: number, slack: number): Mark | null {
   if (time > until) return null;
   for (let index = lines.marks.length - 1; index >= 0; index--) {
     const mark = lines.marks[index]!;
-    if (mark.start > time || mark.end < time || mark.start >= until) continue;
+    if (mark.start > time + slack || mark.end < time - slack || mark.start >= until) continue;
     const [top, height] = barOf(lines, shape, mark);
     if (y >= top - 1 && y <= top + height + 1) return mark;
   }

@@ -12,6 +12,7 @@ export interface Mark {
   state: State;
   label: string;
   title: string; // of the job, for the table
+  share?: number; // of the lane's height
   who?: number; // whose it is, where lanes are no entities
 }
 
@@ -151,7 +152,10 @@ function linkLines(answer: Answer, run: RunView): Lines {
     spans.push({ lane: at, start: one["arrival"], end: finish });
     signs.push({ lane: at, at: one["arrival"], kind: "arrival" });
   }
-  return { lanes, marks, spans, signs, end, unit: "time", states: RUNS };
+  for (const flood of run.fluid ?? [])
+    for (const [flow, share] of Object.entries(flood.shares))
+      marks.push({ lane: lane.get(flow)!, start: flood.start, end: flood.end, state: "run", label: "", title: `${flow} ${Math.round(100 * share)} %`, share });
+  return { lanes, marks, spans: run.fluid ? [] : spans, signs, end, unit: "time", states: RUNS };
 }
 
 function clusterLines(answer: Answer, run: RunView): Lines {
