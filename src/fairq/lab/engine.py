@@ -40,6 +40,7 @@ class Ear:
                 return job
 
         made: Policy = Overheard(**plain.parameters())
+        made.short_admit = plain.short_admit  # `admit` above adds nothing to what the policy's own does
         return made
 
     def told(self) -> tuple[Why | None, dict[str, Any]]:
