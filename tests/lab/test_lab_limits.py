@@ -1,5 +1,7 @@
-"""What the lab bounds: steps, jobs, cells, bytes, memory, orders under way and per second (time: test_lab_api). And that
-a wrong scenario is told in the command line's words, through HTTP too."""
+"""What the lab bounds: steps, jobs, cells, bytes, memory, orders under way and per second (time: test_lab_api).
+
+And that a wrong scenario is told in the command line's words, through HTTP too.
+"""
 
 import asyncio
 import re
