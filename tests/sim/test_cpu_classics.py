@@ -195,3 +195,23 @@ def test_a_trace_tells_what_the_run_did(tasks: list[Task], policy: str) -> None:
     events = list(run(policy, as_jobs(tasks)).trace().steps())
     ran = [(int(a.time), int(b.time), b.what["ran"][0]) for a, b in pairwise(events)]
     assert [who or "." for start, end, who in ran for _ in range(start, end)] == ticks(result)
+
+
+def test_among_equals_a_preempted_job_goes_first_or_as_in_the_textbook_last() -> None:
+    """Silberschatz, Galvin, Gagne, Operating System Concepts: six processes, quantum 10, "placed at the end"."""
+    tasks = [
+        {"id": f"P{n}", "arrival": arrival, "burst": burst, "priority": priority}
+        for n, (priority, burst, arrival) in enumerate(
+            [(40, 20, 0), (30, 25, 25), (30, 25, 30), (35, 15, 60), (5, 10, 100), (10, 10, 105)], 1
+        )
+    ]
+
+    def after(policy: str) -> list[tuple[str | None, int, int]]:
+        return [
+            (one["task"], one["start"], one["end"]) for one in simulate(policy, tasks)["timeline"] if one["end"] > 60
+        ]
+
+    rest = [(None, 90, 100), ("P5", 100, 105), ("P6", 105, 115), ("P5", 115, 120)]
+    told = [("P4", 60, 75), ("P2", 75, 80), ("P3", 80, 90), *rest]
+    assert after("priority:quantum=10,preempted=last") == told
+    assert after("priority:quantum=10") == [("P4", 60, 75), ("P3", 75, 80), ("P2", 80, 85), ("P3", 85, 90), *rest]

@@ -6,8 +6,9 @@
     aging    a waiting job gains 1 for every `aging` ticks it has waited, at most `boost` in all (0: no limit);
              running, it has its own priority again
 
-A job that is preempted stays first among its equals with the rest of its quantum. `protocol` says which lock protocol
-the simulator is to use.
+A job that is preempted stays first among its equals with the rest of its quantum (as in POSIX); with `preempted=last`
+it goes behind them and starts a new one (as in Silberschatz's text). `protocol` says which lock protocol the simulator
+is to use.
 
 Unit of fairness: none. Guarantee: the most urgent ready job runs at once (preemptive). Without aging the others may
 starve; with it every job runs in the end, since its priority grows beyond any fixed one (no `boost` limit).
@@ -31,12 +32,14 @@ class Priority(FixedPriority):
     params = (
         Param(name="preemptive", default=True, text="param.priority.preemptive"),
         Param(name="quantum", default=1, low=0, text="param.priority.quantum"),
+        Param(name="preempted", default="first", choices=("first", "last"), text="param.priority.preempted"),
         Param(name="aging", default=0, low=0, text="param.priority.aging"),
         Param(name="boost", default=0, low=0, text="param.priority.boost"),
         PROTOCOL,
     )
     preemptive: bool
     quantum: int
+    preempted: str
     aging: int
     boost: int
 
@@ -70,7 +73,7 @@ class Priority(FixedPriority):
         self.used[job.id] += amount
 
     def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
-        if reason is not Stop.PREEMPTED:
+        if reason is not Stop.PREEMPTED or self.preempted == "last":
             self.used.pop(job.id, None)
         super().stop(job, now, reason, on)
 

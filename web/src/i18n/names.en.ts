@@ -51,6 +51,7 @@ export const namesEn = {
   param_anti_gaming: "counts every tick",
   param_aging: "aging",
   param_preemptive: "preemptive",
+  param_preempted: "preempted task goes",
   param_protocol: "protocol",
   param_by: "by",
   param_transfer: "ticket transfer",

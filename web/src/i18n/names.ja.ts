@@ -53,6 +53,7 @@ export const namesJa: Record<keyof typeof namesEn, string> = {
   param_anti_gaming: "使用量を累積で数える",
   param_aging: "エージング",
   param_preemptive: "プリエンプション",
+  param_preempted: "中断されたタスクの位置",
   param_protocol: "プロトコル",
   param_by: "基準",
   param_transfer: "抽選券の譲渡",
