@@ -95,6 +95,18 @@ def test_another_file_is_not_overwritten(tmp_path: Path) -> None:
     assert file.read_text() == "mine"
 
 
+@pytest.mark.parametrize(
+    "backend",
+    ["loky", "threading", pytest.param("ray", marks=pytest.mark.slow), pytest.param("dask", marks=pytest.mark.slow)],
+)
+def test_it_does_not_matter_where_runs_are_done(backend: str, tmp_path: Path) -> None:
+    """Of Ray and Dask a local cluster of two, where they are installed."""
+    pytest.importorskip({"ray": "ray", "dask": "distributed"}.get(backend, "joblib"))
+    here = study(setup([1, 2]), tmp_path / "here.parquet", jobs=1)
+    there = study(setup([1, 2]), tmp_path / "there.parquet", jobs=2, backend=backend)
+    assert there.rows == here.rows
+
+
 def test_a_backend_that_is_not_installed_is_named(tmp_path: Path) -> None:
     command = ["sim", "engine", "--workload", "poisson:duration=5", "--sweep", "seed=1,2"]
     told = fairq(*command, "--results", str(tmp_path / "x.parquet"), "--backend", "loki")

@@ -7,27 +7,27 @@ values later runs only the new ones.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from fairq import __version__
 from fairq.core.errors import ConfigError
 from fairq.progress import watched
+from fairq.sim.backends import EXTRAS, done
 from fairq.sim.sweep import Setting, run
 from fairq.tables import Row, Table
 
-BACKENDS = ("loky", "threading", "ray", "dask")
+BACKENDS = tuple(EXTRAS)
 
 
 def study(settings: Sequence[Setting], results: Path, jobs: int = -1, backend: str = "loky") -> Table:
     """One row per setting, in their order: policy, what was swept, seed, the layer's measures; also in `results`.
 
     jobs     processes; -1: as many as there are cores; 1: none but this one
-    backend  of joblib
+    backend  loky or threading, on this machine; ray or dask, also on many
 
     Raises ConfigError: a library is not installed, the file cannot be read or written.
     """
@@ -36,9 +36,10 @@ def study(settings: Sequence[Setting], results: Path, jobs: int = -1, backend: s
     known = _known(results) | _parts(part)
     todo = {key: setting for key, setting in zip(keys, settings, strict=True) if key not in known}
     if todo:
+        found = done(list(todo.items()), row_of, jobs, backend)
         try:
             with part.open("ab") as file:
-                for key, row in watched(_all(todo, jobs, backend), name=_named, total=len(todo)):
+                for key, row in watched(found, name=_named, total=len(todo)):
                     known[key] = row
                     file.write(msgspec.json.encode({"key": key, "row": row}) + b"\n")
                     file.flush()
@@ -67,38 +68,8 @@ def row_of(key: str, setting: Setting) -> tuple[str, Row]:
     return key, msgspec.to_builtins(row, enc_hook=float)
 
 
-def _named(done: tuple[str, Row]) -> str:
-    return str(done[1]["policy"])
-
-
-def _all(todo: dict[str, Setting], jobs: int, backend: str) -> Iterator[tuple[str, Row]]:
-    """As they finish."""
-    if jobs == 1 or len(todo) == 1:
-        yield from (row_of(key, setting) for key, setting in todo.items())
-        return
-    joblib = _joblib(backend)
-    tasks = (joblib.delayed(row_of)(key, setting) for key, setting in todo.items())
-    with joblib.parallel_config(backend=backend):
-        yield from joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")(tasks)
-
-
-def _joblib(backend: str) -> Any:
-    needed = {"ray": "ray", "dask": "distributed"}.get(backend, "joblib")
-    try:
-        import joblib  # type: ignore[import-untyped]
-
-        if backend == "ray":
-            from ray.util.joblib import register_ray  # type: ignore[import-not-found]
-
-            register_ray()
-        elif backend == "dask":
-            from distributed import Client  # type: ignore[import-not-found]
-
-            Client(processes=True)
-    except ImportError:
-        rule = f"needs {needed}, which is not installed: pip install 'fairq[sweep]' {needed}"
-        raise ConfigError("--backend", backend, rule) from None
-    return joblib
+def _named(one: tuple[str, Row]) -> str:
+    return str(one[1]["policy"])
 
 
 def _parts(part: Path) -> dict[str, Row]:
