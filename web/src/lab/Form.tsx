@@ -1,6 +1,7 @@
 // The scenario as a table to edit. Anything of a scenario that has no field is kept.
 import { t } from "../i18n";
 import { Box, typed, wrongAt } from "./Box";
+import { choice } from "./called";
 import { Dot } from "./colours";
 import { extras, ROWS, VALUES, type Field, type Value } from "./fields";
 import { Locks } from "./Locks";
@@ -122,7 +123,7 @@ function Single({ value }: { value: Value }) {
   const current = mode.value;
   if (value.kind === "switch") return <label class="single"><input type="checkbox" checked={given === true} onChange={(event) => put(event.currentTarget.checked)} />{label}</label>;
   if (value.kind === "choice")
-    return <label class="single">{label}<select value={String(given)} onChange={(event) => put(event.currentTarget.value)}>{value.choices!.map((each) => <option key={each} value={each}>{each || t("asPreset")}</option>)}</select></label>;
+    return <label class="single">{label}<select value={String(given)} onChange={(event) => put(event.currentTarget.value)}>{value.choices!.map((each) => <option key={each} value={each}>{each ? choice(each) : t("asPreset")}</option>)}</select></label>;
   return <span class="single">{label}<Box whole={value.kind === "whole"} least={value.least} value={given as string | number} label={label} size={value.key === "workload" ? 48 : value.kind === "text" ? 14 : 5} empty={value.fallback === "" && value.kind === "whole" ? (current === "engine" || current === "fleet" ? t("asPreset") : "–") : ""} at={[value.key]} put={(text) => put(typed(text, value.kind === "whole"))} /></span>;
 }
 

@@ -78,15 +78,18 @@ function cpuLines(answer: Answer, run: RunView): Lines {
   const lane = new Map(lanes.map((name, index) => [name, index]));
   const slices: Record<string, any>[] = run.result["timeline"];
   const end = Math.max(0, ...slices.map((slice) => slice["end"]));
+  const ends = new Map<string, number[]>(); // of the jobs of each periodic task
+  for (const job of (run.result["jobs"] ?? []) as Record<string, any>[]) ends.set(job["task"], [...(ends.get(job["task"]) ?? []), job["completion"] ?? Infinity]);
   const marks: Mark[] = slices
     .filter((slice) => slice["task"] !== null || slice["state"] !== "idle")
+    .flatMap((slice) => byJob(ends.get(slice["task"]) ?? [], slice))
     .map((slice) => ({
       lane: slice["task"] === null ? -1 : lane.get(slice["task"])!,
       start: slice["start"],
       end: slice["end"],
       state: slice["state"],
       label: slice["task"] ?? "",
-      title: slice["task"] ?? slice["state"],
+      title: slice["job"] ?? slice["task"] ?? slice["state"],
     }));
   const spans: Span[] = [];
   const signs: Sign[] = [];
@@ -105,6 +108,19 @@ function cpuLines(answer: Answer, run: RunView): Lines {
       signs.push({ lane: at, at: job["deadline"], kind: job["missed"] ? "missed" : "deadline" });
   }
   return { lanes, marks, spans, signs, end, unit: "time", states: RUNS };
+}
+
+/** A slice of a periodic task, cut where one job ends and the next goes on. `ends`: of its jobs, in order. */
+function byJob(ends: number[], slice: Record<string, any>): Record<string, any>[] {
+  if (!ends.length) return [slice];
+  const found: Record<string, any>[] = [];
+  for (let from: number = slice["start"]; from < slice["end"]; ) {
+    const nth = ends.findIndex((end) => end > from);
+    const to = Math.min(slice["end"], nth < 0 ? Infinity : ends[nth]!);
+    found.push({ ...slice, start: from, end: to, job: nth < 0 ? undefined : `${slice["task"]}#${nth}` });
+    from = to;
+  }
+  return found;
 }
 
 function routerLines(answer: Answer, run: RunView): Lines {
