@@ -1,7 +1,7 @@
 // Builds the page into src/fairq/lab/static: one script and one style sheet, each with a hash in its name.
 //   node build.mjs            minified, as it is shipped
 //   node build.mjs --dev      with source maps, not minified
-//   node build.mjs --tests    the tests of pure modules, into .tests/, for `node --test`
+//   node build.mjs --tests    the tests of pure modules, into .tests/ or $FAIRQ_TESTS, for `node --test`
 import { build } from "esbuild";
 import { gzipSync } from "node:zlib";
 import { cpSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -14,11 +14,12 @@ const target = process.env.FAIRQ_STATIC ?? join(here, "..", "src", "fairq", "lab
 const dev = process.argv.includes("--dev");
 
 if (process.argv.includes("--tests")) {
+  const out = process.env.FAIRQ_TESTS ?? join(here, ".tests");
   const tests = readdirSync(join(here, "test")).filter((name) => name.endsWith(".test.ts"));
-  rmSync(join(here, ".tests"), { recursive: true, force: true });
+  rmSync(out, { recursive: true, force: true });
   await build({
     entryPoints: tests.map((name) => join(here, "test", name)),
-    bundle: true, platform: "node", format: "esm", outdir: join(here, ".tests"), outExtension: { ".js": ".mjs" }, logLevel: "warning",
+    bundle: true, platform: "node", format: "esm", outdir: out, outExtension: { ".js": ".mjs" }, logLevel: "warning",
   });
   process.exit(0);
 }

@@ -4,7 +4,7 @@ import { coded, t } from "../i18n";
 import { num, show } from "../numbers";
 import { lang } from "../settings";
 import { Dot } from "./colours";
-import type { Candidate } from "./explain";
+import type { Candidate } from "./compared";
 import { entities, indexOf, largest } from "./runs";
 
 const MOST = 12; // rows of a table

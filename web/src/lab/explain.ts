@@ -3,7 +3,7 @@ import type { Answer, RunView, TraceStep } from "../api.types";
 import { coded, list, t, type Key } from "../i18n";
 import { num, show } from "../numbers";
 import { lang } from "../settings";
-import { once, owner } from "./runs";
+import { once } from "./runs";
 import { decides } from "./deciding";
 
 export function sentences(answer: Answer, run: RunView, place: number): string[] {
@@ -28,11 +28,13 @@ export function sentences(answer: Answer, run: RunView, place: number): string[]
   }
 }
 
-const say = (value: unknown): string => show(value, lang.value, 3);
+export const say = (value: unknown): string => show(value, lang.value, 3);
 
-function reason(step: TraceStep): string {
+export function reason(step: TraceStep): string {
   if (!step.why) return "";
-  const values = Object.fromEntries(Object.entries(step.why.values).map(([name, value]) => [name, say(value)]));
+  const given = { ...step.why.values };
+  if (given["raised"]) Object.assign(given, { own: given["priority"], priority: num(given["priority"]) + num(given["raised"]) }); // by aging
+  const values = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, say(value)]));
   return coded("why", step.why.code, "why_other", values);
 }
 
@@ -192,92 +194,6 @@ const requests = once((run: RunView) => new Map((run.result["requests"] as Recor
 
 export function requestOf(run: RunView, id: string): Record<string, any> | undefined {
   return requests(run).get(id);
-}
-
-export interface Candidate {
-  id: string;
-  value: unknown;
-  chosen: boolean;
-}
-
-/** Which table of `show` a reason compares. */
-const TABLE: Record<string, string> = {
-  shortest: "size", "least-remaining": "remaining", "most-urgent": "priority", "highest-level": "level",
-  "shortest-period": "priority", "shortest-deadline": "priority",
-  "least-pass": "pass", "least-vruntime": "vruntime", "earliest-eligible": "deadline", drawn: "tickets",
-  "least-meter": "meters", "cheapest-head": "costs", "next-turn": "rounds", "least-finish": "finish",
-  "least-eligible-finish": "finish", "ends-first": "finish", "least-clock": "clocks", "fits-deficit": "deficits",
-  "least-share": "shares", "least-counter": "counters",
-};
-
-/** What was compared when step `place` was decided: how things stood just before. */
-export function compared(answer: Answer, run: RunView, place: number): { what: string; of: Candidate[] } | null {
-  const step = run.steps[place];
-  const before = run.steps[place - 1];
-  if (step?.kind === "place") return placesCompared(step);
-  if (!step?.why || !decides(run.steps, place)) return null;
-  const chosen = inEngine(answer) ? clientOf(run, step.what["admitted"][0] ?? "") : chosenOf(answer, step);
-  if (answer.layer === "cpu") return before ? cpuCompared(answer, run, before, step, chosen) : null;
-  const table = TABLE[step.why.code];
-  const kept = ((Object.keys(step.what["before"] ?? {}).length ? step.what["before"] : undefined) ?? before?.show ?? {}) as Record<string, any>;
-  const waiting = answer.layer === "ledger" ? Object.keys((table && kept[table]) ?? {}) : inEngine(answer) ? Object.keys((before?.what["waiting"] ?? {}) as object).filter((name) => before!.what["waiting"][name] > 0 || step.what["waiting"][name] > 0) : answer.layer === "router" ? waitingBefore(step) : before ? Object.keys(before.queues) : [];
-  const values = table ? (kept[table] as Record<string, unknown> | undefined) : undefined;
-  if (!values || !table) return null;
-  const of = Object.entries(values)
-    .filter(([id]) => waiting.includes(id) || id === chosen)
-    .map(([id, value]) => ({ id, value, chosen: id === chosen }));
-  return of.length ? { what: coded("show", table, "show_other"), of } : null;
-}
-
-const inEngine = (answer: Answer) => answer.layer === "engine" || answer.layer === "fleet";
-
-/** Of the engines: the budgets, else what they hold of the prompt, else how much they have to do. */
-function placesCompared(step: TraceStep): { what: string; of: Candidate[] } {
-  const { saw, engine } = step.what["placed"] as { saw: Record<string, Record<string, number>>; engine: string };
-  const key = saw["budget"] ? "budget" : saw["held_blocks"] ? "held_blocks" : "inflight";
-  return { what: t(`saw_${key}` as Key), of: Object.entries(saw[key]!).map(([id, value]) => ({ id, value, chosen: id === engine })) };
-}
-
-function chosenOf(answer: Answer, step: TraceStep): string {
-  const { what } = step;
-  if (answer.layer === "router" || answer.layer === "ledger") return what["tenant"];
-  if (answer.layer === "link") return owner(what["packet"]);
-  if (answer.layer === "cluster") return what["user"];
-  return what["ran"]?.[0] ?? "";
-}
-
-function waitingBefore(step: TraceStep): string[] {
-  return [...new Set([...Object.keys(step.queues), step.what["tenant"] as string])];
-}
-
-function cpuCompared(answer: Answer, run: RunView, before: TraceStep, step: TraceStep, chosen: string) {
-  const ids = [...new Set([...(before.queues["ready"] ?? []), ...before.running, chosen])].filter(Boolean);
-  const code = step.why!.code;
-  const tasks = new Map<string, Record<string, any>>((answer.scenario["tasks"] ?? []).map((task: Record<string, any>) => [String(task["id"]), task]));
-  const due = (id: string): unknown => {
-    const task = tasks.get(owner(id)) ?? tasks.get(id);
-    if (!id.includes("#") || !task?.["wcet"]) return task?.["deadline"];
-    const nth = Number(id.slice(id.lastIndexOf("#") + 1));
-    return (run.result["jobs"] as Record<string, any>[]).filter((job) => job["task"] === owner(id))[nth]?.["deadline"];
-  };
-  const values: Record<string, (id: string, index: number) => unknown> = {
-    "first-come": (id) => tasks.get(id)?.["arrival"] ?? 0,
-    "next-in-turn": (_, index) => index + 1,
-    "earliest-deadline": due,
-    "least-remaining": (id) => before.remaining[id],
-    "shortest-period": (id) => tasks.get(owner(id))?.["period"],
-  };
-  const names: Record<string, string> = {
-    "first-come": t("comparedArrival"), "next-in-turn": t("comparedPlace"), "earliest-deadline": t("comparedDeadline"),
-    "least-remaining": t("remaining"), "shortest-period": t("comparedPeriod"),
-  };
-  const value = values[code];
-  const table = TABLE[code];
-  const kept = table ? (before.show[table] as Record<string, unknown> | undefined) : undefined;
-  const read = value ?? (kept ? (id: string) => kept[id] ?? kept[owner(id)] : null);
-  if (!read) return null;
-  const of = ids.map((id, index) => ({ id, value: read(id, index), chosen: id === chosen }));
-  return { what: names[code] ?? coded("show", table ?? "", "show_other"), of };
 }
 
 /** Words of the policy's rule that this step carried out; the page lights their lines. */
