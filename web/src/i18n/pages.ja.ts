@@ -60,7 +60,7 @@ export const pagesJa: Texts<typeof pagesEn> = {
   choose5: "多数フローのパケットを高速かつ公平に配分したい",
   choose5why: "最大パケット長と割当量を設計できる場合です。",
   choose6: "複数資源をクラスター利用者へ配りたい",
-  choose6why: "配置は別の問題として残ります。",
+  choose6why: "配置は別の問題として残り得ます。",
   choose7: "無改造の LLM サーバー群への投入順序を公平にしたい",
   choose7first: "推定コスト + SFQ",
   choose7why: "保証は推定コストと、単一スケジューラーの順序までです。",

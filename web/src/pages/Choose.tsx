@@ -10,7 +10,7 @@ const ROWS: [number, [string, string][]][] = [
   [7, [["", "/lab/router"]]],
   [8, [["VTC", "/lab/engine"]]],
   [9, [["DLPM", "/lab/engine?s=engine/locality"], ["D²LPM", "/lab/fleet"]]],
-  [10, [["", "/lab/map"]]],
+  [10, [["", "/lab/engine?p=vtc~equinox"]]],
 ];
 
 export function ChoosePage() {
