@@ -1,4 +1,4 @@
-"""The numbers beside a decision agree with its reason, in every scenario of the gallery: the page's own code is asked."""
+"""The numbers beside a decision agree with its reason, in every scenario of the gallery, by the page's own code."""
 
 import importlib.util
 import json

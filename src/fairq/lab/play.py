@@ -19,6 +19,7 @@ from fairq.lab.fleet import fleet_steps
 from fairq.lab.fluid import floods
 from fairq.lab.router import router_steps
 from fairq.lab.views import Answer, Order, RunView
+from fairq.sim.cpu.scenario import CpuScenario
 from fairq.sim.engine.scenario import EngineScenario
 from fairq.sim.fleet.scenario import FleetScenario
 from fairq.sim.scenario import Run, Scenario, build
@@ -159,6 +160,8 @@ def _run(scenario: Scenario, spec: str) -> RunView:
         result["jobs"] = run.jobs()
     else:
         steps = _steps(scenario, run)
+    if isinstance(scenario, CpuScenario) and scenario.cpus == 1:
+        result["entitled"] = _entitled(run)
     if len(steps) > MOST_STEPS:
         raise ConfigError("scenario", f"{len(steps)} steps", f"the lab plays at most {MOST_STEPS}")
     return RunView(
@@ -169,6 +172,17 @@ def _run(scenario: Scenario, spec: str) -> RunView:
         result=result,
         fluid=floods(run) if scenario.layer == "link" and run.policy == "gps" else None,
     )
+
+
+def _entitled(run: Run) -> list[dict[str, Any]]:
+    """What share of the processor each task's weight gives it, while the same tasks are there."""
+    weights = run.weights()
+    found = []
+    for interval in run.fairness():
+        whole = sum(weights[task] for task in interval.service)
+        shares = {task: float(weights[task] / whole) for task in interval.service}
+        found.append({"from": float(interval.start), "to": float(interval.end), "shares": shares})
+    return found
 
 
 def _steps(scenario: Scenario, run: Run) -> list[Step]:

@@ -14,7 +14,7 @@ const MOST_ROWS = 400;
 export function Legend({ answer, run }: { answer: Answer; run: RunView }) {
   const { layer } = answer;
   const bar: Key = layer === "router" ? "legendDispatch" : layer === "link" ? "legendSend" : "legendRun";
-  const { states, rows, signs, marks } = linesOf(answer, run);
+  const { states, rows, signs, marks, under } = linesOf(answer, run);
   const due = signs.some((sign) => sign.kind === "deadline" || sign.kind === "missed");
   const lost = (state: string) => layer === "cpu" && marks.some((mark) => mark.lane < 0 && mark.state === state);
   if (layer === "cluster") return <p class="legend">{t("legendOrder")}</p>;
@@ -35,6 +35,7 @@ export function Legend({ answer, run }: { answer: Answer; run: RunView }) {
       <li><svg width="14" height="14"><path class="sign" d="M7 13 v-11 m-3.5 4 l3.5 -4.5 l3.5 4.5" /></svg>{t("legendArrival")}</li>
       {due && <li><svg width="14" height="14"><path class="sign deadline" d="M7 1 v11 m-3.5 -4 l3.5 4.5 l3.5 -4.5" /></svg>{t("legendDeadline")}</li>}
       {due && <li><svg width="14" height="14"><path class="sign missed" d="M7 1 v11 m-3.5 -4 l3.5 4.5 l3.5 -4.5" /></svg>{t("legendMissed")}</li>}
+      {!!under && <li><svg width="22" height="14" class="hold-bar"><rect x="1" y="1" width="20" height="12" rx="3" /><text x="7" y="7" dominant-baseline="central">R</text></svg>{t("stateHold")}</li>}
       {lost("blocked") && <li><svg width="22" height="14"><rect class="lost blocked" x="1" y="0" width="20" height="14" /></svg>{t("legendBlocked")}</li>}
       {lost("switch") && <li><svg width="22" height="14"><rect class="lost switch" x="1" y="0" width="20" height="14" /></svg>{t("stateSwitch")}</li>}
     </ul>

@@ -41,6 +41,7 @@ function Cpu({ answer, run, place }: Props) {
   const lock = run.result["deadlock"] as Record<string, any> | undefined;
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={`${t("metrics")}: ${run.spec}`}>
+      <Received answer={answer} run={run} at={at} />
       <table class="measures">
         <caption>{t("metrics")} {!all && <span class="quiet">{t("metricsLater")}</span>}</caption>
         <thead><tr><th scope="col">{t("task")}</th>{keys.map((key) => <th key={key} scope="col">{t(key)}</th>)}</tr></thead>
@@ -63,6 +64,42 @@ function Cpu({ answer, run, place }: Props) {
     </div>
   );
 }
+
+/** Ticks until `at` that a task ran. */
+const ranOf = once((run: RunView) => {
+  const found = new Map<string, [number, number][]>();
+  for (const slice of run.result["timeline"] as Record<string, any>[])
+    if (slice["task"] !== null && slice["state"] === "run") found.set(slice["task"], [...(found.get(slice["task"]) ?? []), [slice["start"], slice["end"]]]);
+  return found;
+});
+
+/** Of tasks with different weights, or under a policy of shares: received against entitled. */
+function Received({ answer, run, at }: { answer: Answer; run: RunView; at: number }) {
+  const entitled = run.result["entitled"] as { from: number; to: number; shares: Record<string, number> }[] | undefined;
+  const tasks = answer.scenario["tasks"] as Record<string, any>[];
+  if (!entitled || tasks.length > 12 || !(SHARES.has(run.policy) || tasks.some((task) => task["weight"] !== undefined || task["nice"] !== undefined))) return null;
+  const rows = tasks.map((task, index) => {
+    const name = String(task["id"]);
+    const received = (ranOf(run).get(name) ?? []).reduce((sum, [start, end]) => sum + Math.max(0, Math.min(end, at) - start), 0);
+    const fair = entitled.reduce((sum, one) => sum + (one.shares[name] ?? 0) * Math.max(0, Math.min(one.to, at) - one.from), 0);
+    return { name, index, received, fair };
+  });
+  const most = Math.max(1, ...rows.map((row) => Math.max(row.received, row.fair)));
+  return (
+    <div class="bars received">
+      <h4>{t("received")}</h4>
+      {rows.map((row) => (
+        <div key={row.name} class="bar-row" data-received={row.name}>
+          <span class="bar-name"><Dot index={row.index} />{row.name}</span>
+          <span class="bar-box"><span class={`bar tone-${row.index % 6}`} style={{ width: `${(100 * row.received) / most}%` }} /><span class="bar-line" style={{ left: `${(100 * row.fair) / most}%` }} /></span>
+          <output>{t("receivedOf", { received: say(row.received), entitled: show(row.fair, lang.value, 1) })}</output>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+const SHARES = new Set(["lottery", "stride", "cfs", "eevdf"]);
 
 function Periodic({ answer, run, place }: Props) {
   const at = num(run.steps[place]?.time ?? 0);

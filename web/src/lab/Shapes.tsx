@@ -23,7 +23,7 @@ export const Grid = memo(function Grid({ lines, scale, name, width, end, names }
             {tall > 3 && <rect class="lane" x={0} y={top + (shape.named && tall > 12 ? 1 : 0)} width={width} height={tall - (tall > 12 ? 2 : 1)} rx={tall > 12 ? 5 : 1} />}
             {shape.named && lane && !lines.rows && <rect x={6} y={top + 10} width={12} height={14} rx={3} {...fill(index)} />}
             {shape.named && lane && lines.coloured && <rect x={6} y={top + tall / 2 - 7} width={12} height={14} rx={3} {...fill(index)} />}
-            {shape.named && lane && <text class="name" x={24} y={top + tall / 2} dominant-baseline="central" clip-path={`url(#${names})`}>{lane}</text>}
+            {shape.named && lane && <text class="name" x={24} y={top + (lines.under ? 34 : tall) / 2} dominant-baseline="central" clip-path={`url(#${names})`}>{lane}</text>}
           </g>
         );
       })}
@@ -42,12 +42,19 @@ export const Marks = memo(function Marks({ lines, scale, name }: Drawn) {
   return (
     <g>
       {lines.spans.map((span, index) => (
-        <rect key={`s${index}`} class="span" x={name + span.start * scale} y={shape.tops[span.lane]! + shape.tall[span.lane]! / 2 - 2.5} width={Math.max(0, (span.end - span.start) * scale)} height={5} rx={2.5} />
+        <rect key={`s${index}`} class="span" x={name + span.start * scale} y={shape.tops[span.lane]! + (lines.under ? 34 : shape.tall[span.lane]!) / 2 - 2.5} width={Math.max(0, (span.end - span.start) * scale)} height={5} rx={2.5} />
       ))}
       {lines.marks.map((mark, index) => {
         const width = Math.max(1, (mark.end - mark.start) * scale - (lines.rows || mark.share ? 0 : 1));
         const x = name + mark.start * scale + (lines.rows ? 0 : 0.5);
         const [y, height] = barOf(lines, shape, mark);
+        if (mark.state === "hold")
+          return (
+            <g key={index} class="hold-bar">
+              <rect x={x} y={y} width={width} height={height} rx={3} />
+              {width > 6 * mark.label.length + 4 && <text x={x + 4} y={y + height / 2 + 0.5} dominant-baseline="central">{mark.label}</text>}
+            </g>
+          );
         if (mark.lane < 0) return <rect key={index} class={`lost ${mark.state}`} x={x} y={y} width={width} height={height} />;
         return (
           <g key={index} class={`mark ${mark.state}`}>

@@ -42,7 +42,7 @@ export function draw(canvas: HTMLCanvasElement, lines: Lines, scale: number, wid
     const wide = Math.max(0.6, (mark.end - mark.start) * scale);
     const [y, tall] = barOf(lines, shape, mark);
     pen.globalAlpha = pale[mark.state] ?? 1;
-    pen.fillStyle = mark.lane < 0 ? inks.lost : inks.tones[(((mark.who ?? mark.lane) % COUNT) + COUNT) % COUNT]!;
+    pen.fillStyle = mark.state === "hold" ? inks.sign : mark.lane < 0 ? inks.lost : inks.tones[(((mark.who ?? mark.lane) % COUNT) + COUNT) % COUNT]!;
     pen.fillRect(x, y, wide, tall);
     if (wide >= 3 && tall >= 4 && mark.lane >= 0) {
       pen.strokeStyle = inks.edge;

@@ -7,6 +7,7 @@ export const TOP = 6;
 export const AXIS = 24;
 const LANE = 34; // px, of a lane with a name
 const BAR = 24;
+const HOLD = 13; // px, of a lock that is held
 const ROW = 9; // px, of a row of a lane that has several
 const TALLEST = 180; // px, of a lane with many rows
 const ALL = 420; // px, of all lanes with rows
@@ -28,7 +29,7 @@ export const shapeOf = once((lines: Lines): Shape => {
   const shrink = Math.min(1, ALL / wanted.reduce((sum, each) => sum + each, 0));
   const tall = lines.lanes.map((_, lane) => {
     if (!named) return thin;
-    if (!lines.rows) return LANE;
+    if (!lines.rows) return LANE + (lines.under?.[lane] ?? 0) * HOLD;
     return lines.lanes.length > 1 ? Math.max(LEAST, wanted[lane]! * shrink) : wanted[lane]!;
   });
   const tops: number[] = [];
@@ -43,6 +44,8 @@ export const shapeOf = once((lines: Lines): Shape => {
 /** Top and height of a mark, px. */
 export function barOf(lines: Lines, shape: Shape, mark: Mark): [number, number] {
   if (mark.lane < 0) return [TOP, shape.bottom - TOP];
+  if (mark.state === "hold") return [shape.tops[mark.lane]! + LANE - 2 + mark.row! * HOLD, HOLD - 2];
+  if (lines.under && shape.named) return [shape.tops[mark.lane]! + shape.gap, BAR];
   const rows = lines.rows?.[mark.lane] ?? 1;
   const inside = lines.rows && shape.named && lines.lanes.length > 1 ? 3 : 0; // lanes with rows need a border between them
   const row = (shape.tall[mark.lane]! - 2 * inside) / rows;

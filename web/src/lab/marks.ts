@@ -16,7 +16,7 @@ export interface Mark {
   who?: number; // whose it is, where lanes are no entities
 }
 
-export type State = "run" | "idle" | "blocked" | "switch" | "wait";
+export type State = "run" | "idle" | "blocked" | "switch" | "wait" | "hold";
 
 export interface Span {
   lane: number;
@@ -37,6 +37,7 @@ export interface Lines {
   signs: Sign[];
   end: number;
   unit: "time" | "dispatch";
+  under?: number[]; // rows below each lane's own: locks that are held
   rows?: number[]; // how many marks of a lane may be beside each other
   coloured?: boolean; // lanes are entities though they have rows
   states: Partial<Record<State, Key>>;
@@ -71,7 +72,7 @@ function made(answer: Answer, run: RunView): Lines {
   }
 }
 
-const RUNS: Lines["states"] = { run: "stateRun", idle: "stateIdle", blocked: "stateBlocked", switch: "stateSwitch" };
+const RUNS: Lines["states"] = { run: "stateRun", idle: "stateIdle", blocked: "stateBlocked", switch: "stateSwitch", hold: "stateHold" };
 
 function cpuLines(answer: Answer, run: RunView): Lines {
   const lanes = entities(answer);
@@ -107,7 +108,30 @@ function cpuLines(answer: Answer, run: RunView): Lines {
     if (job["deadline"] != null && job["deadline"] <= end)
       signs.push({ lane: at, at: job["deadline"], kind: job["missed"] ? "missed" : "deadline" });
   }
-  return { lanes, marks, spans, signs, end, unit: "time", states: RUNS };
+  const holds = holdsOf(answer, slices, lane, end);
+  if (!holds.length) return { lanes, marks, spans, signs, end, unit: "time", states: RUNS };
+  const under = lanes.map((_, at) => Math.max(0, ...holds.filter((mark) => mark.lane === at).map((mark) => mark.row! + 1)));
+  return { lanes, marks: [...marks, ...holds], spans, signs, end, unit: "time", states: RUNS, under };
+}
+
+/** Who holds which lock when: from a task's own tick `at`, when it is given the lock, until `for` more of its ticks are done. */
+function holdsOf(answer: Answer, slices: Record<string, any>[], lane: Map<string, number>, end: number): Mark[] {
+  const found: Mark[] = [];
+  for (const task of (answer.scenario["tasks"] ?? []) as Record<string, any>[]) {
+    const locks = (task["locks"] ?? []) as Record<string, any>[];
+    if (!locks.length || task["wcet"] !== undefined) continue;
+    const id = String(task["id"]);
+    const own = slices.filter((slice) => slice["task"] === id && slice["state"] === "run").flatMap((slice) => Array.from({ length: slice["end"] - slice["start"] }, (_, tick) => slice["start"] + tick));
+    const free: number[] = [];
+    for (const hold of [...locks].sort((a, b) => num(a["at"]) - num(b["at"]))) {
+      const over = num(hold["at"]) + num(hold["for"]);
+      const start = own[num(hold["at"])];
+      if (start === undefined) continue;
+      const stop = own[over - 1] === undefined ? end : own[over - 1]! + 1;
+      found.push({ lane: lane.get(id)!, row: rowOf(free, start, stop), start, end: stop, state: "hold", label: String(hold["resource"]), title: `${id}: ${hold["resource"]}` });
+    }
+  }
+  return found;
 }
 
 /** A slice of a periodic task, cut where one job ends and the next goes on. `ends`: of its jobs, in order. */

@@ -88,8 +88,9 @@ export async function load(to: Mode, shown: Shown): Promise<void> {
   if (to === "ledger") return record(shown.recent);
   const found = gallery.value.find((each) => each.id === (shown.scenario ?? view.scenario));
   const start = found ?? gallery.value.find((each) => each.id === view.scenario)!;
+  const shownIn = shown.custom || !found ? to : modeOf(found.layer, found.scenario);
   batch(() => {
-    mode.value = to;
+    mode.value = shownIn;
     scenarioId.value = shown.custom ? null : start.id;
     scenario.value = shown.custom ?? start.scenario;
     policies.value = shown.policies ?? (start.id === view.scenario ? view.policies : start.policies.slice(0, 8));
