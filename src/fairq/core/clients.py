@@ -24,6 +24,7 @@ class ClientPolicy(FlowPolicy):
         self.shares: dict[str, Number] = {}  # weights, as ints where they are whole
         self.running: dict[str, int] = {}  # jobs of a flow that run and may come back
         self.comes_back = False
+        self.came: set[str] = set()  # who has entered since the last choice
         self.cause = Cause.NEW  # of the arrival that is being handled
 
     # What a subclass says
@@ -68,8 +69,11 @@ class ClientPolicy(FlowPolicy):
             self.here[flow] = None
             self.total = quotient(self.total + self.weight(flow), 1)
             self.entered(flow, self.cause)
+            self.came.add(flow)
 
     def picked(self, flow: str) -> None:
+        if self.came:
+            self.came.clear()
         if self.comes_back:
             self.running[flow] = self.running.get(flow, 0) + 1
 
@@ -99,15 +103,18 @@ class ClientPolicy(FlowPolicy):
         """It leaves if nothing keeps it here."""
         if flow in self.here and flow not in self.ranking and flow not in self.running:
             del self.here[flow]
+            self.came.discard(flow)
             self.total = quotient(self.total - self.weight(flow), 1)
             self.left(flow)
 
     # State
     def state(self) -> dict[str, Any]:
-        return super().state() | {"here": list(self.here), "running": dict(self.running)}
+        here = {"here": list(self.here), "running": dict(self.running), "came": sorted(self.came)}
+        return super().state() | here
 
     def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
         self.here, self.running = dict.fromkeys(state["here"]), dict(state["running"])
+        self.came = set(state["came"])
         self.shares = {flow: quotient(above, below) for flow, (above, below) in state["weights"].items()}
         self.total = quotient(sum(map(self.weight, self.here)), 1)
         super().restore(state, jobs)

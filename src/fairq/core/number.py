@@ -25,6 +25,13 @@ def fixed(amount: int, numerator: int, denominator: int) -> int:
     return scaled if numerator == 1 else -(-scaled // numerator)
 
 
+def on_grid(value: Number) -> Number:
+    """`value` rounded down to the grid of 2**-TAG_BITS, so that denominators do not grow without end."""
+    if isinstance(value, int):
+        return value
+    return quotient(Fraction((value.numerator << TAG_BITS) // value.denominator, 1 << TAG_BITS), 1)
+
+
 def quotient(value: Number, by: Number) -> Number:
     """value / by, an int where it is whole."""
     if type(value) is int and type(by) is int:

@@ -16,9 +16,9 @@ ONE = (1, 1)
 class FlowPolicy(Policy):
     """One FIFO per flow, and the backlogged flow of least `rank` goes first; ties break on the flow's id.
 
-    A subclass says `rank(flow)` and `why`, and may hook `joined` (the flow became backlogged), `picked` (its head is
-    taken), `charged` (the amount is known) and `idled` (all queues are empty). O(log F) for each call, F = backlogged
-    flows.
+    A subclass says `rank(flow)` and `why`, `next_flow` too where it is not the one of least rank, and may hook `joined`
+    (the flow became backlogged), `picked` (its head is taken), `charged` (the amount is known) and `idled` (all queues
+    are empty). O(log F) for each call, F = backlogged flows.
 
     per_flow  names of its attributes that are dicts by flow, of which `forget` drops an entry
     memory    names of all others that hold what it remembers
@@ -40,6 +40,11 @@ class FlowPolicy(Policy):
     # What a subclass says
     def rank(self, flow: str) -> Any:
         raise NotImplementedError
+
+    def next_flow(self, now: Time) -> str | None:
+        """The backlogged flow that goes first, if there is any. Pure."""
+        heap = self.ranking.heap
+        return heap[0][1] if heap else None
 
     def joined(self, flow: str, now: Time) -> None: ...
     def picked(self, flow: str) -> None: ...
@@ -102,11 +107,10 @@ class FlowPolicy(Policy):
             self.idled(now)
 
     def select(self, now: Time, view: View) -> Decision:
-        heap = self.ranking.heap
-        if not heap:
+        flow = self.next_flow(now)
+        if flow is None:
             return NOTHING_WAITS
-        rank, flow = heap[0]
-        return Pick(self.queues[flow][0], self.why(flow, rank))
+        return Pick(self.queues[flow][0], self.why(flow, self.ranking[flow]))
 
     def commit(self, decision: Decision, now: Time) -> None:
         """The head of a flow leaves its queue. Its new place, and the idle reset, wait for `charge`."""
@@ -118,24 +122,23 @@ class FlowPolicy(Policy):
     def take(self, now: Time, view: View) -> Job | None:
         if not self.short_take:
             return Policy.take(self, now, view)
-        heap = self.ranking.heap
-        if not heap:
+        flow = self.next_flow(now)
+        if flow is None:
             return None
-        flow = heap[0][1]
         self.picked(flow)
         return self.leave(flow)
 
     def peek(self, now: Time, view: View) -> Job | None:
         if not self.short_peek:
             return Policy.peek(self, now, view)
-        heap = self.ranking.heap
-        return self.queues[heap[0][1]][0] if heap else None
+        flow = self.next_flow(now)
+        return None if flow is None else self.queues[flow][0]
 
     def admit(self, now: Time, view: View) -> Job | None:
         if not self.short_admit:
             return Policy.admit(self, now, view)
-        heap = self.ranking.heap
-        if not heap or not view.fits(self.queues[heap[0][1]][0]):
+        flow = self.next_flow(now)
+        if flow is None or not view.fits(self.queues[flow][0]):
             return None
         return self.take(now, view)
 

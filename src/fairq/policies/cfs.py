@@ -2,7 +2,7 @@
 
     vruntime_i  += used / w_i                                  w of nice 0 is 1, as in NICE_0_LOAD / weight
     select      argmin over waiting clients of vruntime_i; of equals whoever has been in the tree for longest
-    slice       period * w_i / (sum of w here), at least one tick
+    slice       period * w_i / (sum of w here), at least one tick; as it is at the choice (Linux looks at every tick)
     period      latency for up to latency / granularity clients, granularity for each of them beyond
     min_vruntime = max(min_vruntime, min over the clients here of vruntime)               never goes back
     new         vruntime_i = max(vruntime_i, min_vruntime + a slice of its own)           with `debit`
@@ -31,7 +31,7 @@ class CFS(ClientPolicy):
     unit = Unit.NORMALIZED
     needs = frozenset({Need.PREEMPTION})
     per_flow = ("vruntime", "turn")
-    memory = ("min_vruntime", "turns", "came")
+    memory = ("min_vruntime", "turns")
     params = (
         Param(name="latency", default=6, low=1, text="param.cfs.latency"),
         Param(name="granularity", default=Fraction(3, 4), low=0, text="param.cfs.granularity"),
@@ -51,7 +51,6 @@ class CFS(ClientPolicy):
         self.min_vruntime: Number = 0
         self.turn: dict[str, int] = {}  # when it was put into the tree last: an equal key goes to the right
         self.turns = 0
-        self.came: set[str] = set()  # since the last choice
 
     # The rule
     def rank(self, flow: str) -> tuple[Number, int]:
@@ -90,7 +89,6 @@ class CFS(ClientPolicy):
         self.queue(flow)
 
     def entered(self, flow: str, cause: Cause) -> None:
-        self.came.add(flow)
         floor: Number = self.min_vruntime
         if cause is Cause.WOKEN:
             if self.sleeper_credit:
@@ -98,13 +96,6 @@ class CFS(ClientPolicy):
         elif self.debit and len(self.here) > 1:
             floor += quotient(self.ideal(flow) / self.weight(flow), 1)
         self.vruntime[flow] = max(self.vruntime.get(flow, floor), floor)
-
-    def picked(self, flow: str) -> None:
-        super().picked(flow)
-        self.came.clear()
-
-    def left(self, flow: str) -> None:
-        self.came.discard(flow)
 
     # What shells read
     def why(self, flow: str, rank: tuple[Number, int]) -> Why:

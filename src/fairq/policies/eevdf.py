@@ -12,7 +12,8 @@
     leave    lag_i is kept, linux: within two requests
     join     v_i such that the lag is that again once it has joined: v_i = V - (lag_i / w_i)(W + w_i) / W,
              W = the others' weight; 1995: v_i = V, a client that leaves takes its lag along for good
-    new      v_i = V; with `initial=half` (Linux) its first deadline comes after half a request
+    new      v_i = V; with `initial=half` (as Linux does it) its first deadline comes after half a request. Accounts
+             of the rule count whole ones (LWN, "An EEVDF CPU scheduler for Linux", 2023), so that is the default
 
 v_i at a join is rounded down to a grid of 2**-20, else denominators would grow without end; everything else is exact,
 so a lag is off by at most w_i * 2**-20 per join.
@@ -23,16 +24,14 @@ buys an early deadline, not a larger share.
 """
 
 from collections.abc import Mapping
-from fractions import Fraction
-from math import ceil, floor
+from math import ceil
 from typing import Any
 
 from fairq.core.clients import ClientPolicy
 from fairq.core.eligible import Eligible
 from fairq.core.job import Job
-from fairq.core.number import TAG_BITS, Number, quotient, to_json
-from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Need, Param, Pick, Time, Unit, View, Why
-from fairq.core.queues import ONE
+from fairq.core.number import Number, on_grid, quotient, to_json
+from fairq.core.policy import Cause, Need, Param, Time, Unit, Why
 
 
 class EEVDF(ClientPolicy):
@@ -40,7 +39,7 @@ class EEVDF(ClientPolicy):
     unit = Unit.NORMALIZED
     needs = frozenset({Need.PREEMPTION})
     per_flow = ("asked", "owed")
-    memory = ("v", "begun", "due", "service", "resting", "came")
+    memory = ("v", "begun", "due", "service", "resting")
     params = (
         Param(name="form", default="linux", choices=("linux", "1995"), text="param.eevdf.form"),
         Param(name="request", default=3, low=1, text="param.eevdf.request"),
@@ -66,7 +65,6 @@ class EEVDF(ClientPolicy):
         self.owed: dict[str, Number] = {}  # V - v of those that have left
         self.service: Number = 0  # sum of w v
         self.resting: Number = 0  # V when nobody is here
-        self.came: set[str] = set()  # since the last choice
 
     # The rule
     @property
@@ -76,35 +74,17 @@ class EEVDF(ClientPolicy):
     def rank(self, flow: str) -> tuple[Number, Number]:
         return (self.v if self.linux else self.begun)[flow], self.due[flow]
 
-    def select(self, now: Time, view: View) -> Decision:
-        if not self.ranking:
-            return NOTHING_WAITS
-        flow = self.first()
-        values = {"deadline": to_json(self.due[flow]), "v": to_json(self.v[flow])}
-        return Pick(self.head(flow), Why("earliest-eligible", {**values, "virtual_time": to_json(self.virtual_time)}))
-
-    def first(self) -> str:
+    def next_flow(self, now: Time) -> str | None:
         """Those who are eligible may all be running, on other processors; then the nearest to it goes."""
-        return self.ranking.earliest(self.service, self.total) or self.ranking.nearest()
-
-    def take(self, now: Time, view: View) -> Job | None:
-        if not self.short_take:
-            return super().take(now, view)
         if not self.ranking:
             return None
-        flow = self.first()
-        self.picked(flow)
-        return self.leave(flow)
+        return self.ranking.earliest(self.service, self.total) or self.ranking.nearest()
 
-    def charge(self, job: Job, amount: int, now: Time) -> None:
-        flow = job.flow
+    def charged(self, flow: str, amount: int) -> None:
         self.service += amount
-        above, below = self.weights.get(flow, ONE)
-        self.v[flow] = v = self.v[flow] + (amount if above == below else self.layer.normalize(amount, above, below))
+        self.v[flow] = v = self.v[flow] + self.normalized(flow, amount)
         if v >= self.due[flow]:
             self.ask(flow, self.asked[flow])
-        if flow in self.ranking:
-            self.ranking.put(flow, self.rank(flow))
 
     def ask(self, flow: str, ticks: Number) -> None:
         """A request begins."""
@@ -140,7 +120,6 @@ class EEVDF(ClientPolicy):
         self.service += quotient(weight * self.v[flow], 1)
         first = self.initial == "half" and flow not in self.owed
         self.ask(flow, quotient(self.asked[flow], 2) if first else self.asked[flow])
-        self.came.add(flow)
 
     def left(self, flow: str) -> None:
         weight, v = self.weight(flow), self.v.pop(flow)
@@ -152,12 +131,6 @@ class EEVDF(ClientPolicy):
             self.resting = quotient(self.service, total)
         self.service = quotient(self.service - weight * v, 1)
         del self.begun[flow], self.due[flow]
-        self.came.discard(flow)
-
-    def picked(self, flow: str) -> None:
-        super().picked(flow)
-        if self.came:
-            self.came.clear()
 
     def reweighted(self, flow: str, old: Number) -> None:
         """The lag stays: distances from V shrink as the weight grows."""
@@ -172,6 +145,10 @@ class EEVDF(ClientPolicy):
             self.service += quotient(new * self.v[flow], 1)
 
     # What shells read
+    def why(self, flow: str, rank: tuple[Number, Number]) -> Why:
+        v, deadline = to_json(self.v[flow]), to_json(self.due[flow])
+        return Why("earliest-eligible", {"deadline": deadline, "v": v, "virtual_time": to_json(self.virtual_time)})
+
     def lag(self, flow: str) -> Number:
         """Of a client that is here, in service."""
         return quotient(self.weight(flow) * (self.virtual_time - self.v[flow]), 1)
@@ -184,9 +161,3 @@ class EEVDF(ClientPolicy):
             "deadline": {flow: to_json(self.due[flow]) for flow in here},
             "lag": {flow: to_json(self.lag(flow)) for flow in here},
         }
-
-
-def on_grid(value: Number) -> Number:
-    if isinstance(value, int):
-        return value
-    return quotient(Fraction(floor(value * (1 << TAG_BITS)), 1 << TAG_BITS), 1)

@@ -14,7 +14,7 @@ O(log flows) for each packet: those that wait for V by S, those that it has reac
 from fairq.core.eligible import Eligible
 from fairq.core.job import Job
 from fairq.core.number import Number
-from fairq.core.policy import NOTHING_WAITS, Decision, Pick, Stop, Time, View, Why
+from fairq.core.policy import Decision, Stop, Time, View, Why
 from fairq.policies.wfq import WFQ
 
 
@@ -29,28 +29,15 @@ class WF2Q(WFQ):
     def rank(self, flow: str) -> tuple[Number, Number]:
         return self.tags[self.queues[flow][0].id]
 
-    def select(self, now: Time, view: View) -> Decision:
-        if not self.ranking:
-            return NOTHING_WAITS
-        flow = self.first(now)
-        start, finish = self.rank(flow)
-        return Pick(
-            self.head(flow), Why("least-eligible-finish", {"start": self.tag(start), "finish": self.tag(finish)})
-        )
-
-    def first(self, now: Time) -> str:
+    def next_flow(self, now: Time) -> str | None:
         """Where the link stalled or V was rounded down nobody may be eligible; then the earliest S counts as begun."""
+        if not self.ranking:
+            return None
         return self.ranking.earliest(self.fluid.virtual_time_at(now), 1) or self.ranking.nearest()
 
     def take(self, now: Time, view: View) -> Job | None:
-        if not self.short_take:
-            return super().take(now, view)
         self.advance(now)
-        if not self.ranking:
-            return None
-        flow = self.first(now)
-        self.picked(flow)
-        return self.leave(flow)
+        return super().take(now, view)
 
     def commit(self, decision: Decision, now: Time) -> None:
         self.advance(now)
@@ -58,3 +45,7 @@ class WF2Q(WFQ):
 
     def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
         self.advance(now)
+
+    def why(self, flow: str, rank: tuple[Number, Number]) -> Why:
+        start, finish = rank
+        return Why("least-eligible-finish", {"start": self.tag(start), "finish": self.tag(finish)})

@@ -71,7 +71,7 @@ class WFQ(FlowPolicy):
     def tag(self, value: Number) -> int | str:
         return self.layer.tag(quotient(value, self.fluid.scale))
 
-    def why(self, flow: str, rank: Number) -> Why:
+    def why(self, flow: str, rank: Any) -> Why:
         return Why("least-finish", {"finish": self.tag(rank)})
 
     def show(self) -> Mapping[str, Any]:
