@@ -3,6 +3,7 @@
 jump, step   the simulation alone, of requests in memory
 whole        requests read from a file, simulated by jumping, and the report made
 report       the report alone
+pictures     the report and its picture
 """
 
 import csv
@@ -12,10 +13,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 
 from bench.engine.requests import requests
 
+from fairq.plot import save
 from fairq.policies import make
 from fairq.sim.collector import collector_paused
 from fairq.sim.engine.run import ENGINES, EngineRun, bind
@@ -54,6 +57,11 @@ def main(kind: str, load: int, tenants: int, count: int) -> None:
             # What is imported on the way is not what a run costs.
             EngineRun(EngineScenario.model_validate({"requests": [{"client": "a", "prompt": 1, "output": 1}]}), "vtc")
             timed(lambda: EngineRun(scenario, "vtc").as_json())
+        elif kind == "pictures":
+            import_module("fairq.plot.engine")
+            given = scenario.for_pictures()
+            run = EngineRun(given, "vtc")
+            timed(lambda: (run.as_json(), save(given, [run], Path(folder) / "it.png")))
         elif kind == "report":
             run = EngineRun(scenario, "vtc")
             timed(run.as_json)
