@@ -12,11 +12,11 @@ KEEP = 1024  # meters of flows at rest that are kept before a sweep
 
 
 class MeterPolicy(FlowPolicy):
-    """The backlogged flow of least meter goes first. Says nothing of how meters move: that is the subclass's rule.
+    """Who goes first, and how meters move, is the subclass's rule; what is here changes no decision.
 
     Only M - V matters, so all tags may be shifted at once (`rebase`), and who rests at or below the level at which it
-    would join again is as good as new and need not be remembered (`sweep`). Neither changes a decision; both happen
-    only where the layer allows it, never where tags are shown beside the article's.
+    would join again is as good as new and need not be remembered (`sweep`). Both happen only where the layer allows it,
+    never where tags are shown beside the article's.
 
     meters        M_i, the start tag of the flow's next job
     virtual_time  V
@@ -39,9 +39,6 @@ class MeterPolicy(FlowPolicy):
     def bind(self, layer: Layer) -> None:
         super().bind(layer)
         self.tag = layer.tag
-
-    def rank(self, flow: str) -> Number:
-        return self.meters[flow]
 
     def rebase(self) -> None:
         if not self.layer.rebase:

@@ -32,9 +32,14 @@ class SFQ(MeterPolicy):
         super().bind(layer)
         self.right = layer.normalize(self.credit, *ONE)
 
+    # select
+    def rank(self, flow: str) -> Number:
+        return self.meters[flow]
+
     def why(self, flow: str, rank: Number) -> Why:
         return Why("least-meter", {"meter": self.tag(rank), "virtual_time": self.tag(self.virtual_time)})
 
+    # clock
     def picked(self, flow: str) -> None:
         meter = self.meters[flow]
         # Only a flow on credit lies behind V. V does not go back to it, or newcomers could lower V one after the other.
@@ -43,17 +48,20 @@ class SFQ(MeterPolicy):
             if meter > REBASE_AT:
                 self.rebase()
 
+    # charge
     def charged(self, flow: str, amount: int) -> None:
         self.meters[flow] = meter = self.meters[flow] + self.normalized(flow, amount)
         if meter > self.highest:
             self.highest = meter
 
+    # join
     def joined(self, flow: str, now: Time) -> None:
         meter, level = self.meters.get(flow, self.origin), self.virtual_time - self.right
         self.meters[flow] = meter if meter > level else level
         if len(self.meters) > self.sweep_at:
             self.sweep()
 
+    # idle
     def idled(self, now: Time) -> None:
         self.virtual_time = max(self.virtual_time, self.highest)
         if not self.credit:
