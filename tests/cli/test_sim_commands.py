@@ -1,5 +1,6 @@
 """Every `fairq sim` command takes the same options, tells its runs alike, and says what is wrong in one line."""
 
+import re
 from pathlib import Path
 
 import polars
@@ -111,3 +112,20 @@ def test_several_faults_of_a_file_are_one_line(tmp_path: Path) -> None:
     assert said.status == 2
     assert said.err.count("\n") == 1
     assert "x.yaml:3: requests[0].output = 'x': must be a whole number; x.yaml:4: requests[1].prompt" in said.err
+
+
+def test_bounds_are_printed_beside_the_worst_or_with_the_reason_why_not() -> None:
+    """Each request takes 20 of 64 tokens, so that the fourth waits."""
+    command = ["sim", "engine", "--request", "A:0:8:12:count=9", "--request", "B:0:8:12:count=9", "--reserve", "limit"]
+    told = fairq(*command, "--pool-tokens", "64", "--block-tokens", "1", "--policy", "vtc", "--policy", "dlpm").out
+    assert re.search(r"vtc-gap\W+[\d,]+\W+256\W+holds, at \d+% of it", told)  # 2U = 2 * 2 * 64
+    assert "dlpm-debt" in told
+    skipped = fairq(*command, "--head", "skip", "--policy", "vtc").out
+    assert "not promised: a head that does not fit is passed over" in " ".join(re.split(r"[\s│]+", skipped))
+    assert "bounds" not in fairq(*command, "--policy", "fcfs").out
+
+
+def test_a_fleet_tells_how_full_each_engine_was_when_asked() -> None:
+    told = fairq("sim", "fleet", *INLINE["fleet"], "--occupancy").out
+    assert re.search(r"e0 .*\d+%", told)
+    assert "cache" not in fairq("sim", "fleet", *INLINE["fleet"]).out

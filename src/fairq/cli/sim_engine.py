@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fairq.cli.sim_bounds import print_bounds
 from fairq.cli.sim_command import command
 from fairq.cli.sim_engine_options import FORM, SHOWN, EngineOptions, scenario_parts
 from fairq.cli.sim_inline import assemble
@@ -52,6 +53,7 @@ def _print_tables(runs: Sequence[EngineRun]) -> None:
             table.add_row("", f"... {len(told) - SHOWN} more", "", "", "", "", "")
     console.print(table)
     console.print(whole)
+    print_bounds(console, runs)
     for run in runs:
         if too_long := sum(call.reason == "error" for call in run.calls):
             most = f"{run.engine.longest} tokens of prompt and answer"

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fairq.cli.sim_bounds import print_bounds
 from fairq.cli.sim_command import command
 from fairq.cli.sim_engine_options import FORM, EngineOptions, scenario_parts
 from fairq.cli.sim_inline import assemble
@@ -29,7 +30,9 @@ def _print_tables(runs: Sequence[FleetRun]) -> None:
     from rich.table import Table
 
     table = Table("router", "placement", "engines' policy", "served", "tokens/s", "difference", "TTFT mean, p99 (s)")
-    engines = Table("engines' policy", "engine", "dispatched", "iterations", "preemptions", "prompt tokens computed")
+    filled = any(run.filled() for run in runs)
+    columns = ["engine", "dispatched", "iterations", "preemptions", "prompt tokens computed"]
+    engines = Table("engines' policy", *columns, *(["cache", "batch"] if filled else []))
     for run in runs:
         told, scenario = run.measured(), run.scenario
         apart = run.difference
@@ -43,11 +46,14 @@ def _print_tables(runs: Sequence[FleetRun]) -> None:
             "-" if told["ttft mean"] is None else f"{told['ttft mean']:.3g}, {told['ttft p99']:.3g}",
         )
         for index, one in enumerate(run.engines()):
-            figures = (one[key] for key in ("name", "dispatched", "iterations", "preemptions", "prefilled_tokens"))
+            figures = [one[key] for key in ("name", "dispatched", "iterations", "preemptions", "prefilled_tokens")]
+            if full := one["occupancy"]:
+                figures += [f"{full['kv']['mean']:.0%}", f"{full['batch']['mean']:.1f}"]
             engines.add_row("" if index else escape(run.label), *map(str, figures))
     console = Console(highlight=False)
     console.print(table)
     console.print(engines)
+    print_bounds(console, runs)
 
 
 @command(FleetRun.jobs, _print_tables, EngineOptions)
