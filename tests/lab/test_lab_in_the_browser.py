@@ -11,7 +11,7 @@ FCFS = {"A": (7, 7, 0, 0), "B": (11, 10, 6, 6), "C": (12, 10, 9, 9), "D": (15, 1
 # V after each dispatch of the default router input, by the article's rules; tests/sim/test_router_lab.py derives them
 ORDER = "ABBCBBCABBCBCA"
 V = (0, 0, 2, 2, 4, 6, 6, 8, 8, 10, 10, 12, 14, 16)
-MODES = ("cpu", "router", "link", "engine", "cluster", "periodic", "locks")
+MODES = ("cpu", "router", "link", "engine", "fleet", "cluster", "periodic", "locks")
 PAGES = ("tour", "map", "gallery", "choose", "checklist")
 
 
@@ -95,8 +95,9 @@ def test_every_mode_opens_and_plays_to_its_end(page: Page, mode: str, lang: str)
 
 
 @pytest.mark.slow
-def test_every_scenario_of_the_gallery_opens(page: Page) -> None:
-    opened(page, "/lab/gallery?lang=ja")
+@pytest.mark.parametrize("lang", ["en", "ja"])
+def test_every_scenario_of_the_gallery_opens(page: Page, lang: str) -> None:
+    opened(page, f"/lab/gallery?lang={lang}")
     addresses = page.locator(".gallery a").evaluate_all("links => links.map((link) => link.getAttribute('href'))")
     assert len(addresses) >= 32
     for address in addresses:
@@ -253,8 +254,9 @@ def test_the_map_is_the_articles(page: Page) -> None:
 
 
 @pytest.mark.slow
-def test_every_node_of_the_map_leads_into_the_lab(page: Page) -> None:
-    opened(page, "/lab/map?lang=en")
+@pytest.mark.parametrize("lang", ["en", "ja"])
+def test_every_node_of_the_map_leads_into_the_lab(page: Page, lang: str) -> None:
+    opened(page, f"/lab/map?lang={lang}")
     for address in page.locator("a.node").evaluate_all("nodes => nodes.map((node) => node.getAttribute('href'))"):
         opened(page, address)
         expect(page.locator(".problem")).to_have_count(0)
