@@ -13,8 +13,8 @@ from tests.sim.link_oracles import Packet, Sent
 from tests.sim.links import PACKETS, WEIGHTS, sent
 
 from fairq.core.errors import ConfigError
+from fairq.core.tree import way
 from fairq.policies import make, spec_of
-from fairq.policies.hierarchical import way
 from fairq.sim.router.run import RouterRun
 from fairq.sim.router.scenario import RouterScenario
 
