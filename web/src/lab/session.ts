@@ -60,13 +60,18 @@ export const decisions = computed(() => {
 
 let running: AbortController | undefined;
 
+/** What a layer begins with: the default input, then what the article tells first. */
+function basic(id: string): number {
+  return id.endsWith("/lab") ? 2 : id === "cpu/convoy" || id === "router/count-fair-cost-fair" ? 1 : 0;
+}
+
 /** Fetches what there is to run, once. False when the server cannot be asked. */
 export async function catalogued(): Promise<boolean> {
   if (gallery.value.length) return true;
   try {
     const [all, known] = await Promise.all([api.scenarios(), api.policies()]);
     batch(() => {
-      gallery.value = all;
+      gallery.value = [...all].sort((a, b) => basic(b.id) - basic(a.id));
       catalogue.value = known;
     });
     return true;
