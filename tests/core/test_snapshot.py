@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from tests.core.pool import Pool, scheduler
 from tests.core.traffic import BIG, Traffic, pairs
 
-from fairq.core import snapshot
+from fairq.core import meters, snapshot
 from fairq.core.lines import decode, encode
-from fairq.policies import sfq
 
 POLICIES = ["sfq", "sfq:credit=30", "request-rr", "shortest", "fcfs"]
 some_traffic = st.lists(st.tuples(st.integers(0, 99), st.integers(0, BIG - 1)), max_size=60)
@@ -55,8 +54,8 @@ def test_rebasing_and_sweeping_change_no_decision(
     """Tags that are shifted at nearly every dispatch, against tags that never are: the same orders and charges."""
     runs = []
     for rebase_at, keep in ((1 << 21, 0), (1 << 200, 1 << 60)):
-        monkeypatch.setattr(sfq, "REBASE_AT", rebase_at)
-        monkeypatch.setattr(sfq, "KEEP", keep)
+        monkeypatch.setattr(meters, "REBASE_AT", rebase_at)
+        monkeypatch.setattr(meters, "KEEP", keep)
         pool = played(list(pairs(11, 6000)), policy=policy, settlement=settlement)
         shown = [(one.id, one.upstream, one.charge, one.attempt) for one in pool.orders]
         leads = [one.why.values["meter"] - one.why.values["virtual_time"] for one in pool.orders]  # type: ignore[operator]

@@ -1,6 +1,6 @@
 """The entry of a living job: its state, what was decided about it, and the records made of it."""
 
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from fairq.core.commands import Dispatch, Ended
 from fairq.core.cost import UNUSED, Estimate, Usage
@@ -10,9 +10,10 @@ from fairq.core.job import Request
 from fairq.core.lifecycle import LIFECYCLE, Outcome, State
 from fairq.core.policy import Time, Why
 
-UNKNOWN = Estimate(0, 0, 0)
-UNDECIDED = Why("")
-WAITING, FAILED_CONNECT = State.WAITING, Outcome.FAILED_CONNECT
+UNKNOWN: Final = Estimate(0, 0, 0)
+UNDECIDED: Final = Why("")
+WAITING: Final = State.WAITING
+FAILED_CONNECT: Final = Outcome.FAILED_CONNECT
 
 
 class Entry:

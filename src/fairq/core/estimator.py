@@ -6,15 +6,16 @@ on timing.
 
 from fractions import Fraction
 from math import lcm
-from typing import Any
+from typing import Any, Final
 
 from fairq.core.cost import ONE, CostModel, Estimate, Source, Usage
 from fairq.core.job import Request
 
-GRID = 1 << 16  # fixed point of the moving averages
-MEMORY = 8  # an average follows the last MEMORY samples, roughly
-KEYS = 8192  # (tenant, model) pairs remembered
-UPSTREAM, NONE = Source.UPSTREAM, Source.NONE
+GRID: Final = 1 << 16  # fixed point of the moving averages
+MEMORY: Final = 8  # an average follows the last MEMORY samples, roughly
+KEYS: Final = 8192  # (tenant, model) pairs remembered
+UPSTREAM: Final = Source.UPSTREAM
+NONE: Final = Source.NONE
 
 
 class Habits:

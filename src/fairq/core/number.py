@@ -5,11 +5,12 @@ A tag is `int` or `Fraction`, never a float, because an argmin is taken over tag
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Final
 
 Number = int | Fraction
 Normalize = Callable[[int, int, int], Number]
 
-TAG_BITS = 20
+TAG_BITS: Final = 20
 """Fractional bits of the gateway's integer tags: one cost unit is 2**20 tag units."""
 
 

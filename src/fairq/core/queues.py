@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from fairq.core.errors import ValidationFailed
 from fairq.core.job import Flow, Job
@@ -10,7 +10,7 @@ from fairq.core.memory import recall, remembered
 from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Layer, Pick, Policy, Time, View, Why
 from fairq.core.ranking import Ranking
 
-ONE = (1, 1)
+ONE: Final = (1, 1)
 
 
 class FlowPolicy(Policy):

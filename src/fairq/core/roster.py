@@ -1,5 +1,7 @@
 """Who is who in a pool: its tenants with their caps and pauses."""
 
+from typing import Final
+
 from msgspec.structs import replace
 
 from fairq.core.job import Flow, Request
@@ -7,7 +9,7 @@ from fairq.core.policy import Policy, Stop, Time
 from fairq.core.settlement import Settlement
 from fairq.core.setup import Setup
 
-FINISHED = Stop.FINISHED
+FINISHED: Final = Stop.FINISHED
 
 
 class Tenant:

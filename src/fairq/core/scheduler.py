@@ -8,7 +8,7 @@ Per event O(log tenants), plus O(upstreams) per dispatch, plus O(retrying jobs) 
 """
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from fairq.core import events as ev
 from fairq.core import operations as op
@@ -27,9 +27,11 @@ from fairq.core.settlement import SETTLEMENTS
 from fairq.core.setup import Setup
 from fairq.core.slots import Slots
 
-ATTEMPTS = 2  # a request is tried on one more upstream, never on a third
-WAITING, RUNNING, RETRYING = State.WAITING, State.RUNNING, State.RETRYING
-COMPLETED = Outcome.COMPLETED
+ATTEMPTS: Final = 2  # a request is tried on one more upstream, never on a third
+WAITING: Final = State.WAITING
+RUNNING: Final = State.RUNNING
+RETRYING: Final = State.RETRYING
+COMPLETED: Final = Outcome.COMPLETED
 
 
 class Scheduler:

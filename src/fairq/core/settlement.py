@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
-CARRIES = 65_536  # tenants whose carry is remembered; those unchanged for longest are forgotten
+CARRIES: Final = 65_536  # tenants whose carry is remembered; those unchanged for longest are forgotten
 
 
 class Settlement:

@@ -7,6 +7,7 @@ flood cannot shut the others out.
 
 from collections.abc import Callable
 from enum import Enum
+from typing import Final
 
 from fairq.core.ranking import Ranking
 
@@ -38,7 +39,7 @@ class Holding:
         self.bytes = 0
 
 
-NOTHING = Holding()
+NOTHING: Final = Holding()
 
 
 class Admission:

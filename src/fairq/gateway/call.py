@@ -5,7 +5,7 @@ whoever ends it first (upstream, client, a time limit, fairq) leads to exactly o
 waits. A response is passed on byte for byte, except for usage that the client did not ask for.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fairq.core import events as ev
 from fairq.core.commands import Dispatch, Ended
@@ -28,8 +28,8 @@ from fairq.gateway.replies import SENTENCES, passed_on
 if TYPE_CHECKING:
     from fairq.gateway.pool import Pool
 
-TRY_ELSEWHERE = frozenset({502, 503, 504})  # what a proxy or a starting engine says before it did any work
-FAILED = {"connect": Outcome.FAILED_CONNECT, "timeout": Outcome.FAILED_TIMEOUT}
+TRY_ELSEWHERE: Final = frozenset({502, 503, 504})  # what a proxy or a starting engine says before it did any work
+FAILED: Final = {"connect": Outcome.FAILED_CONNECT, "timeout": Outcome.FAILED_TIMEOUT}
 
 
 class Call(Answering):

@@ -4,7 +4,7 @@ Refusals are in the order of what they cost: the head is judged before a byte of
 """
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fairq.core.job import Request
 from fairq.core.lifecycle import Outcome
@@ -24,9 +24,11 @@ from fairq.gateway.replies import SENTENCES, error_reply
 if TYPE_CHECKING:
     from fairq.gateway.gateway import Gateway
 
-TOKENS_PER_MESSAGE = 4  # of a chat template
-TOKENS_PER_IMAGE = 576  # a 336-pixel image in a LLaVA-like model; a stated guess, the cost model learns from usage
-SHORTEST_WAIT = 1_000_000  # ns; who waits for nothing still gets a slot that is free
+TOKENS_PER_MESSAGE: Final = 4  # of a chat template
+TOKENS_PER_IMAGE: Final = (
+    576  # a 336-pixel image in a LLaVA-like model; a stated guess, the cost model learns from usage
+)
+SHORTEST_WAIT: Final = 1_000_000  # ns; who waits for nothing still gets a slot that is free
 
 
 class Intake:
@@ -224,4 +226,4 @@ class Intake:
         self._exchange.respond(status, [*ours, *headers, (b"x-request-id", self._id.encode())], body, close=close)
 
 
-BUILT_IN = frozenset(ENDPOINTS)
+BUILT_IN: Final = frozenset(ENDPOINTS)

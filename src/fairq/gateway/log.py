@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable
 from threading import Event, Thread
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -19,9 +19,9 @@ Form = Literal["text", "json", "off"]
 Logged = tuple[str, Ended | ev.Refused]
 """The pool, and what is to be said."""
 
-MS = 1_000_000  # ns
-GATHER = 0.1  # seconds
-BACKLOG = 10_000  # lines that may wait for a slow reader; beyond, they are dropped and counted
+MS: Final = 1_000_000  # ns
+GATHER: Final = 0.1  # seconds
+BACKLOG: Final = 10_000  # lines that may wait for a slow reader; beyond, they are dropped and counted
 
 
 class RequestLog:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
+from typing import Final
 
 import msgspec
 
@@ -26,8 +27,8 @@ from fairq.gateway.config_sections import Upstream as UpstreamConfig
 from fairq.gateway.dispatcher import Dispatcher, Record
 from fairq.gateway.openai.rewrite import STEERING
 
-SECOND = 1_000_000_000
-MAX_DERIVED = 4096  # terms of tenants without an entry that are kept
+SECOND: Final = 1_000_000_000
+MAX_DERIVED: Final = 4096  # terms of tenants without an entry that are kept
 
 
 def setup_of(config: Config, pool: PoolConfig) -> Setup:

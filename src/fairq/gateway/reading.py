@@ -3,13 +3,14 @@
 import secrets
 from collections.abc import Callable
 from itertools import count
+from typing import Final
 
 from fairq.gateway.backend import Backend
 from fairq.gateway.http1.heads import RequestHead
 from fairq.gateway.tenants import Identifier
 
-MAX_ID = 128
-_RUN = secrets.token_hex(5)
+MAX_ID: Final = 128
+_RUN: Final = secrets.token_hex(5)
 _number: Callable[[], int] = count(1).__next__
 
 

@@ -1,12 +1,14 @@
 """The body of one response on its way: read beside, and passed on but for the usage that its client did not ask for."""
 
+from typing import Final
+
 from fairq.core.cost import Source, Usage
 from fairq.gateway.openai.account import read_plain
 from fairq.gateway.openai.scan import BodyReader, UsageScanner
 from fairq.gateway.openai.strip import UsageStripper
 
-ONE_EACH = 1.25  # tokens per event: above one for an end that is not sent, and characters of several tokens
-REMEMBERED = 4096  # events
+ONE_EACH: Final = 1.25  # tokens per event: above one for an end that is not sent, and characters of several tokens
+REMEMBERED: Final = 4096  # events
 
 
 class Pace:

@@ -1,5 +1,7 @@
 """What clients get: what fairq says itself, in OpenAI's envelope, and the headers of what it passes back."""
 
+from typing import Final
+
 from fairq.core.lifecycle import Outcome
 from fairq.gateway.http1.headers import Headers, field_lines, forwardable
 from fairq.gateway.http1.heads import ResponseHead
@@ -17,17 +19,22 @@ SENTENCES: dict[Outcome, str] = {
     Outcome.FAILED_UPSTREAM: "the upstream failed before it answered",
 }
 
-KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
-KINDS |= {408: "timeout_error", 429: "rate_limit_error"}
+KINDS: Final = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    408: "timeout_error",
+    429: "rate_limit_error",
+}
 
-STREAM = [(b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
+STREAM: Final = [(b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
 """Headers of every event stream: proxies must not hold it back."""
 
 
-REPLACED = frozenset(  # of an upstream's response; it may be a fairq too
+REPLACED: Final = frozenset(  # of an upstream's response; it may be a fairq too
     {b"x-request-id", b"server", b"x-fairq-outcome", b"x-fairq-queue-ms", b"x-fairq-upstream"}
 )
-REPLACED_IN_STREAMS = REPLACED | {name for name, _ in STREAM}
+REPLACED_IN_STREAMS: Final = REPLACED | {name for name, _ in STREAM}
 
 
 class Passed:

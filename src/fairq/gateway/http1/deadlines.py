@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable
+from typing import Final
 
-NEVER = math.inf
+NEVER: Final = math.inf
 
 
 class Timed:

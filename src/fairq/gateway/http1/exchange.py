@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fairq.gateway.http1.framing import Framing
 from fairq.gateway.http1.headers import STATUS_LINE, Headers, date_field, encode_head, status_line
@@ -12,8 +12,8 @@ from fairq.gateway.http1.heads import RequestHead
 if TYPE_CHECKING:
     from fairq.gateway.http1.incoming import Incoming
 
-_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-_JOIN_BELOW = 64 * 1024  # a body smaller than this is copied behind its head: one system call instead of two
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+_JOIN_BELOW: Final = 64 * 1024  # a body smaller than this is copied behind its head: one system call instead of two
 
 
 class Exchange:

@@ -8,15 +8,15 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 import httptools
 
 from fairq.gateway.http1.errors import BadMessage
 
-END_OF_HEAD = b"\r\n\r\n"
+END_OF_HEAD: Final = b"\r\n\r\n"
 Kind = Literal["none", "length", "chunked", "close"]
-MAX_LENGTH_DIGITS = 15
+MAX_LENGTH_DIGITS: Final = 15
 
 
 class Framing:
@@ -37,9 +37,9 @@ class Framing:
         return f"Framing({self.kind!r}, {self.length})"
 
 
-NO_BODY = Framing("none")
-CHUNKED = Framing("chunked")
-UNTIL_CLOSE = Framing("close")
+NO_BODY: Final = Framing("none")
+CHUNKED: Final = Framing("chunked")
+UNTIL_CLOSE: Final = Framing("close")
 
 
 class Sink:
@@ -118,8 +118,8 @@ def declared_length(value: bytes) -> Framing:
     return Framing("length", int(digits))
 
 
-_DIGITS = re.compile(rb"[0-9A-Fa-f]{1,4}")
-_LAST_CHUNK = b"0\r\n\r\n"
+_DIGITS: Final = re.compile(rb"[0-9A-Fa-f]{1,4}")
+_LAST_CHUNK: Final = b"0\r\n\r\n"
 
 
 @functools.lru_cache(maxsize=4096)

@@ -12,11 +12,12 @@ import time
 from collections.abc import Sequence
 from email.utils import formatdate
 from http import HTTPStatus
+from typing import Final
 
 Headers = Sequence[tuple[bytes, bytes]]
 
 # Fields that belong to one connection (RFC 9110 §7.6.1), and those that the framing of the next message decides.
-HOP_BY_HOP = frozenset(
+HOP_BY_HOP: Final = frozenset(
     {
         b"connection",
         b"keep-alive",
@@ -35,7 +36,7 @@ HOP_BY_HOP = frozenset(
 
 # A server behind us may read `X_Y` as `X-Y` (CGI, WSGI). For these names and families, that would let a client say what
 # was checked or stripped under the other spelling.
-_ALIASED = HOP_BY_HOP | {
+_ALIASED: Final = HOP_BY_HOP | {
     b"host",
     b"authorization",
     b"cookie",
@@ -49,7 +50,7 @@ _ALIASED = HOP_BY_HOP | {
     b"x-real-ip",
     b"api-key",
 }
-_ALIASED_FAMILIES = (
+_ALIASED_FAMILIES: Final = (
     b"x-fairq-",
     b"x-llm-d-",
     b"x-gateway-",
@@ -60,7 +61,7 @@ _ALIASED_FAMILIES = (
     b"proxy-",
 )
 
-_HOST = re.compile(rb"[ \t]*(?:[A-Za-z0-9._~!$&'*+;=%-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?[ \t]*")
+_HOST: Final = re.compile(rb"[ \t]*(?:[A-Za-z0-9._~!$&'*+;=%-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?[ \t]*")
 
 STATUS_LINE: dict[int, bytes] = {
     status.value: b"HTTP/1.1 %d %s\r\n" % (status.value, status.phrase.encode()) for status in HTTPStatus
@@ -95,7 +96,7 @@ def forwardable(headers: Headers, drop: frozenset[bytes] | tuple[bytes, ...] = (
     return [field for field in headers if field[0] not in refused]
 
 
-_NOMINATES_NOTHING = (b"keep-alive", b"close", b"Keep-Alive")
+_NOMINATES_NOTHING: Final = (b"keep-alive", b"close", b"Keep-Alive")
 
 
 @functools.lru_cache(maxsize=64)

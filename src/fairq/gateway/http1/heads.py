@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Final
 
 import httptools
 
@@ -22,12 +22,12 @@ from fairq.gateway.http1.headers import host_is_valid, is_alias, tokens
 from fairq.gateway.http1.limits import ClientLimits, Limits
 from fairq.gateway.http1.target import split_target
 
-UNDERSCORE = ord("_")
-_VERSIONS = {b"HTTP/1.1": (1, 1), b"HTTP/1.0": (1, 0)}
-_STATUS_LINE = re.compile(rb"(HTTP/1\.[01]) ([1-5][0-9][0-9])(?: ([\t\x20-\x7e\x80-\xff]*))?\r\n")
-_LENGTH = re.compile(rb"\r\n[Cc]ontent-[Ll]ength: ([0-9]+)\r\n")
+UNDERSCORE: Final = ord("_")
+_VERSIONS: Final = {b"HTTP/1.1": (1, 1), b"HTTP/1.0": (1, 0)}
+_STATUS_LINE: Final = re.compile(rb"(HTTP/1\.[01]) ([1-5][0-9][0-9])(?: ([\t\x20-\x7e\x80-\xff]*))?\r\n")
+_LENGTH: Final = re.compile(rb"\r\n[Cc]ontent-[Ll]ength: ([0-9]+)\r\n")
 # What decides how a message is read, and who asks: if it came twice, another implementation could take the other value.
-_REQUEST_FIELDS = frozenset(
+_REQUEST_FIELDS: Final = frozenset(
     {
         b"host",
         b"content-length",
@@ -41,7 +41,7 @@ _REQUEST_FIELDS = frozenset(
         b"content-encoding",
     }
 )
-_RESPONSE_FIELDS = frozenset({b"content-length", b"transfer-encoding"})
+_RESPONSE_FIELDS: Final = frozenset({b"content-length", b"transfer-encoding"})
 Fields = dict[bytes, bytes]
 
 

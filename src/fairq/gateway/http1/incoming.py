@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fairq.gateway.http1.body import Collector
 from fairq.gateway.http1.deadlines import NEVER
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from fairq.gateway.http1.server import Server
 
 # What the bytes that come now belong to. The response has its own progress, in Endpoint.
-IDLE = "idle"  # the next request, nothing of which has come
-HEAD = "head"  # its head, a part of which has
-UNREAD = "unread"  # a body the application has not asked for
-BODY = "body"  # a body being collected for the application
-DISCARD = "discard"  # the rest of a body nobody wants
-COMPLETE = "complete"  # the request after the running one
-DEAF = "deaf"  # nothing: they are thrown away, and the connection closes after the response
+IDLE: Final = "idle"  # the next request, nothing of which has come
+HEAD: Final = "head"  # its head, a part of which has
+UNREAD: Final = "unread"  # a body the application has not asked for
+BODY: Final = "body"  # a body being collected for the application
+DISCARD: Final = "discard"  # the rest of a body nobody wants
+COMPLETE: Final = "complete"  # the request after the running one
+DEAF: Final = "deaf"  # nothing: they are thrown away, and the connection closes after the response
 
-FAMILIAR_BYTES = 4096  # a longer head is read anew each time rather than kept
+FAMILIAR_BYTES: Final = 4096  # a longer head is read anew each time rather than kept
 
 
 class Incoming(Endpoint):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from fairq.gateway.http1.deadlines import Timed
 from fairq.gateway.http1.errors import BadMessage
@@ -14,8 +14,8 @@ from fairq.gateway.http1.heads import ResponseHead, parse_response
 if TYPE_CHECKING:
     from fairq.gateway.http1.client import Transfer, Upstream
 
-_JOIN_BELOW = 64 * 1024
-FAMILIAR_BYTES = 4096  # a longer head is read anew each time rather than kept
+_JOIN_BELOW: Final = 64 * 1024
+FAMILIAR_BYTES: Final = 4096  # a longer head is read anew each time rather than kept
 
 
 class Link(Timed):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import re
+from typing import Final
 
 from fairq.gateway.http1.errors import BadMessage
 
-_PLAIN = re.compile(rb"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+")
-_TARGET = re.compile(rb"[\x21-\x22\x24-\x7e]+")  # visible ASCII without the fragment sign
-_ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})?")
-_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_PLAIN: Final = re.compile(rb"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+")
+_TARGET: Final = re.compile(rb"[\x21-\x22\x24-\x7e]+")  # visible ASCII without the fragment sign
+_ESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})?")
+_UNRESERVED: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
 @functools.lru_cache(maxsize=256)

@@ -8,7 +8,7 @@ request's. Own ones are added over the choices, else ten answers could be had fo
 """
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Raw
 
@@ -16,10 +16,10 @@ from fairq.core.cost import Source, Usage
 from fairq.core.number import ceil_div
 from fairq.gateway.openai.reports import Choice, PromptDetails, Reported, Response, decode_response
 
-WHOLE = -1  # the request, where choices have indices
+WHOLE: Final = -1  # the request, where choices have indices
 
-FINISH_REASONS = frozenset({"stop", "length", "tool_calls", "content_filter"})
-OTHER_NAMES = {"function_call": "tool_calls", "eos": "stop", "eos_token": "stop", "stop_sequence": "stop"}
+FINISH_REASONS: Final = frozenset({"stop", "length", "tool_calls", "content_filter"})
+OTHER_NAMES: Final = {"function_call": "tool_calls", "eos": "stop", "eos_token": "stop", "stop_sequence": "stop"}
 
 
 def one_word(reason: str) -> str:

@@ -6,7 +6,7 @@ engine may take the first, so a body with a repeated key is refused: what is cha
 
 from collections import Counter
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, Final
 
 from msgspec import DecodeError, Raw, ValidationError
 from msgspec.json import Decoder, Encoder
@@ -29,7 +29,7 @@ encode = Encoder().encode
 members = Decoder(dict[str, Raw]).decode
 all_members = Decoder(dict[Name, Raw], dec_hook=Name).decode
 
-TEXT_PARTS = frozenset({"text", "input_text", "output_text", "refusal", "thinking"})
+TEXT_PARTS: Final = frozenset({"text", "input_text", "output_text", "refusal", "thinking"})
 
 
 def peek(path: str, body: bytes) -> Peeked:
@@ -206,4 +206,4 @@ ENDPOINTS: dict[str, tuple[Callable[[bytes], Any], Look]] = {
     "/v1/completions": (Decoder(Completion).decode, _completion),
     "/v1/embeddings": (Decoder(Embedding).decode, _embedding),
 }
-OTHER = (Decoder(Other).decode, _other)
+OTHER: Final = (Decoder(Other).decode, _other)

@@ -5,6 +5,7 @@ Nothing is encoded again, so big integers, long fractions, escapes and spaces ar
 
 import re
 from collections.abc import Collection, Mapping
+from typing import Final
 
 import msgspec
 
@@ -12,7 +13,7 @@ from fairq.gateway.openai.bodies import Peeked
 from fairq.gateway.openai.peek import members
 
 # Fields by which a client would steer an engine past the gateway: its order, its cache, its place, its code.
-STEERING = frozenset(
+STEERING: Final = frozenset(
     {
         "priority",
         "cache_salt",
@@ -37,8 +38,8 @@ STEERING = frozenset(
     }
 )
 
-ASK_USAGE = {"include_usage": b"true"}
-ASK_USAGE_ONLY = b'{"include_usage":true}'
+ASK_USAGE: Final = {"include_usage": b"true"}
+ASK_USAGE_ONLY: Final = b'{"include_usage":true}'
 
 
 def rewrite(
@@ -81,8 +82,8 @@ def _asking(body: bytes) -> bytes:
     return ASK_USAGE_ONLY if options == b"null" else edit(options, (), ASK_USAGE)
 
 
-BEFORE_VALUE = re.compile(rb'[ \t\r\n]*"(?:[^"\\]|\\.)*"[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
-SPACE = re.compile(rb"[ \t\r\n]*")
+BEFORE_VALUE: Final = re.compile(rb'[ \t\r\n]*"(?:[^"\\]|\\.)*"[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
+SPACE: Final = re.compile(rb"[ \t\r\n]*")
 
 
 def edit(document: bytes, drop: Collection[str], put: Mapping[str, bytes]) -> bytes:

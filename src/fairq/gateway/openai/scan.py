@@ -1,17 +1,18 @@
 """Readers of response bodies that come in pieces, cut anywhere. They hold a bounded part and never touch the bytes."""
 
 import re
+from typing import Final
 
 from fairq.gateway.openai.account import Account
 
-MAX_LINE = 1 << 18  # a longer line of a stream is passed on but not read
-MAX_BODY = 1 << 20  # of a longer body only the tail is read, where every engine puts its usage
-TAIL = 1 << 16
-MAX_TRIES = 16  # closing braces after "usage" that may end it
+MAX_LINE: Final = 1 << 18  # a longer line of a stream is passed on but not read
+MAX_BODY: Final = 1 << 20  # of a longer body only the tail is read, where every engine puts its usage
+TAIL: Final = 1 << 16
+MAX_TRIES: Final = 16  # closing braces after "usage" that may end it
 
 # A key with its closing quote and colon cannot occur inside a JSON string: there the quote would be escaped.
-NEWS = re.compile(rb'"(?:(?:usage|finish_reason|error)"\s*:(?!\s*null)|object"\s*:\s*"error")')
-DELIVERS = re.compile(
+NEWS: Final = re.compile(rb'"(?:(?:usage|finish_reason|error)"\s*:(?!\s*null)|object"\s*:\s*"error")')
+DELIVERS: Final = re.compile(
     rb'"(?:content|text|reasoning_content|reasoning|refusal|arguments)"\s*:\s*"(?P<text>[^"])'
     rb'|"tool_calls"\s*:\s*\[\s*\{'
 )

@@ -1,21 +1,22 @@
 """Takes usage-only events out of a stream whose client did not ask for usage. Every other byte passes, at once."""
 
 import re
+from typing import Final
 
 import msgspec
 
 from fairq.gateway.openai.peek import members
 
-MAX_HELD = 1 << 13  # a longer event is no usage report
+MAX_HELD: Final = 1 << 13  # a longer event is no usage report
 
 # What a usage-only chunk may carry besides null fields. `timings`: llama.cpp puts them into its last chunk.
-ENVELOPE = frozenset(
+ENVELOPE: Final = frozenset(
     ["id", "object", "created", "model", "system_fingerprint", "service_tier", "obfuscation", "timings"]
 )
-NO_CHOICES = re.compile(rb"\[\s*\]")
-SOME_CHOICES = re.compile(rb'"choices"\s*:\s*(?:\[\s*[^\]\s]|[^\[\s])')
-NO_OBJECT = re.compile(rb"data:\s*[^{\s]")
-LINE_ENDS = (b"\n", b"\r\n", b"\r")
+NO_CHOICES: Final = re.compile(rb"\[\s*\]")
+SOME_CHOICES: Final = re.compile(rb'"choices"\s*:\s*(?:\[\s*[^\]\s]|[^\[\s])')
+NO_OBJECT: Final = re.compile(rb"data:\s*[^{\s]")
+LINE_ENDS: Final = (b"\n", b"\r\n", b"\r")
 
 
 def reports_only_usage(data: bytes) -> bool:
