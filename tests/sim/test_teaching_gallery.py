@@ -43,10 +43,11 @@ def test_every_file_says_what_it_shows_and_runs_as_a_command(file: Path) -> None
     assert scenario.look_for
     assert scenario.source
     assert scenario.layer == file.parent.name
-    assert len(scenario.policies) > 1
+    assert len(scenario.policies) > 1 or scenario.layer == "fleet"  # which compares placements
+    recorded = scenario.layer not in ("engine", "fleet")  # whose steps are too many
     for spec in scenario.policies:
-        run = scenario.run(spec, None if scenario.layer == "engine" else "events")
-        if scenario.layer != "engine":  # whose steps are too many to be recorded
+        run = scenario.run(spec, "events" if recorded else None)
+        if recorded:
             assert len(run.trace()) > 1
         if isinstance(run, CpuRun):
             assert run.measures.work_conserving
@@ -55,7 +56,13 @@ def test_every_file_says_what_it_shows_and_runs_as_a_command(file: Path) -> None
 
 
 def test_all_are_there() -> None:
-    assert Counter(file.parent.name for file in FILES) == {"cpu": 16, "link": 7, "router": 6, "cluster": 3, "engine": 5}
+    assert Counter(file.parent.name for file in FILES) == {
+        "cpu": 16,
+        "link": 7,
+        "router": 6,
+        "cluster": 3,
+        "engine": 5,
+    } | {"fleet": 1}
 
 
 # Link
@@ -257,3 +264,18 @@ def test_locality() -> None:
     for quantum, gap in ((500, gaps[1]), (20_000, gaps[2])):  # theorem 4.1: 2 (U + Q)
         longest = max(call.prompt for call in found["vtc"].calls)
         assert gap <= 2 * (longest + 2 * 10_000 + quantum)
+
+
+# Fleet
+def test_two_clients_three_workers() -> None:
+    """Affinity alone leaves the third worker idle; with budgets all work, and first tokens come twice as soon."""
+    found = {}
+    for placement in ("prefix-affinity:imbalance=0", "d2lpm:quantum=2000"):
+        scenario = load(GALLERY / "fleet" / "two-clients-three-workers.yaml", placement=placement)
+        run = scenario.run(*scenario.policies).as_json()
+        shares = [engine["dispatched"] for engine in run["engines"]]
+        found[placement] = shares, max(client["ttft"]["mean"] for client in run["clients"].values())
+    (affine, late), (budgeted, soon) = found.values()
+    assert affine[2] == 0
+    assert min(budgeted) > sum(budgeted) / 4
+    assert 2 * soon < late
