@@ -1,10 +1,9 @@
-"""The command line. Each command is loaded when it is called, so that `fairq --help` is quick."""
+"""The command line. Each command is loaded when it is called, so that `fairq --help` is quick.
+
+`main` runs before anything else is loaded: Ctrl-C while Python loads would be a traceback, inside of it it is none.
+"""
 
 import sys
-from importlib import import_module
-
-from fairq import __version__
-from fairq.core.errors import FairqError, UnknownName
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "serve": ("fairq.cli.serve:serve", "the gateway and its console; with no upstream, in front of simulated servers"),
@@ -41,28 +40,40 @@ Each has --help. Try:
 
 def main() -> None:
     """The `fairq` program. Exit status 2 for anything the user got wrong."""
-    name, *rest = sys.argv[1:] or [""]
-    if name in ("--help", "-h", "help", ""):
-        width = max(map(len, COMMANDS))
-        print(USAGE.format(commands="\n".join(f"  {c:{width}}  {text}" for c, (_, text) in COMMANDS.items())))  # noqa: T201
-        sys.exit(0 if name else 2)
-    if name in ("--version", "-V"):
-        print(f"fairq {__version__}")  # noqa: T201
-        return
-    if name not in COMMANDS:
-        sys.exit(complain("fairq", UnknownName("command", name, COMMANDS)))
     try:
-        sys.exit(_run(name, rest))
+        sys.exit(_main())
     except BrokenPipeError:  # `fairq ... | head`
         sys.exit(141)
     except KeyboardInterrupt:
         sys.exit(130)
 
 
+def _main() -> int:
+    name, *rest = sys.argv[1:] or [""]
+    if name in ("--help", "-h", "help", ""):
+        width = max(map(len, COMMANDS))
+        print(USAGE.format(commands="\n".join(f"  {c:{width}}  {text}" for c, (_, text) in COMMANDS.items())))  # noqa: T201
+        return 0 if name else 2
+    if name in ("--version", "-V"):
+        from fairq import __version__
+
+        print(f"fairq {__version__}")  # noqa: T201
+        return 0
+    if name not in COMMANDS:
+        from fairq.core.errors import UnknownName
+
+        return complain("fairq", UnknownName("command", name, COMMANDS))
+    return _run(name, rest)
+
+
 def _run(name: str, arguments: list[str]) -> int:
+    from importlib import import_module
+
+    from fairq.cli.usage import run, title
+    from fairq.core.errors import FairqError
+
     module, _, attribute = COMMANDS[name][0].partition(":")
     command = getattr(import_module(module), attribute)
-    from fairq.cli.usage import run, title
 
     try:
         return run(command, arguments, f"fairq {name}")
@@ -74,8 +85,7 @@ def _run(name: str, arguments: list[str]) -> int:
 
 def complain(title: str, error: Exception) -> int:
     """Each broken rule on a line of its own; the exit status is 2."""
-    if isinstance(error, OSError):
-        error = FairqError(f"{error.filename or 'system'}: {error.strerror or error}")
-    for line in str(error).splitlines():
+    text = f"{error.filename or 'system'}: {error.strerror or error}" if isinstance(error, OSError) else str(error)
+    for line in text.splitlines():
         print(f"{title}: {line}", file=sys.stderr)  # noqa: T201
     return 2
