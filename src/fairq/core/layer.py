@@ -76,6 +76,7 @@ class Layer(Struct, kw_only=True):
     capacity   resource totals (a cluster's)
     random     the n-th draw
     clock      the service clock: units that every started job has been given so far (an engine's decode iterations)
+    prefix_tokens  of a block of a prompt's prefix; 0 where prompts have none
     rebase     may tags be shifted by a constant? Never where they are shown beside the article's
     """
 
@@ -88,4 +89,5 @@ class Layer(Struct, kw_only=True):
     capacity: Mapping[str, int] = {}
     random: Draw | None = None
     clock: Callable[[], int] = no_service
+    prefix_tokens: int = 0
     rebase: bool = False

@@ -201,6 +201,9 @@ class Policy:
         another one that fits may be the first. `before`: no need to look as far; what fits can only become less."""
         return None
 
+    def cached(self, blocks: Sequence[int]) -> None:
+        """Told where PREFIX is provided: these blocks of prompts are in the cache from now on."""
+
     def timer(self, now: Time) -> None:
         """The moment of `next_change` has come, or is past."""
 

@@ -7,9 +7,9 @@
              q_i -= w_q                                           for each output token
 
 The paper's inner loop goes on while requests wait; when none fits though somebody has quota, it would spin. Here a pass
-that admits nobody ends, until an event or until the last quota of a waiting client is used up. After an admission it
-looks from the longest match again; the paper's pass goes on, and comes back to those whom a refill has helped meanwhile
-only in the next one.
+that admits nobody ends, until an event or until the last quota of a waiting client is used up; so does one in which
+`tries` requests did not fit (0: all are tried), however many wait. After an admission it looks from the longest match
+again; the paper's pass goes on, and comes back to those whom a refill has helped meanwhile only in the next one.
 
 Unit of fairness: service, w_e * extend tokens + w_q * output tokens. With one engine, no preemption and
 U = w_e * longest input + w_q * M: -U < q_i <= Q; two clients that both wait throughout an interval differ by at most
@@ -17,11 +17,12 @@ U = w_e * longest input + w_q * M: -U < q_i <= Q; two clients that both wait thr
 bound; Q to 0 is a fair order, infinite Q is longest prefix match.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from fairq.core.counter import Counter
 from fairq.core.job import Generation, Job
+from fairq.core.matches import Matches
 from fairq.core.policy import (
     NOTHING_WAITS,
     Cause,
@@ -51,10 +52,12 @@ class DLPM(JobPolicy):
         Param(name="quantum", default=2000, low=1, text="param.dlpm.quantum"),
         Param(name="input", default=1, low=0, text="param.dlpm.input"),
         Param(name="output", default=2, low=0, text="param.dlpm.output"),
+        Param(name="tries", default=64, low=0, text="param.dlpm.tries"),
     )
     quantum: int
     input: int
     output: int
+    tries: int
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
@@ -66,6 +69,7 @@ class DLPM(JobPolicy):
     def bind(self, layer: Layer) -> None:
         super().bind(layer)
         self.clock = layer.clock
+        self.matches = Matches(layer.prefix_tokens)
 
     def read(self, flow: str) -> int:
         """The service of a client until now."""
@@ -82,27 +86,23 @@ class DLPM(JobPolicy):
 
     # The choice
     def select(self, now: Time, view: View) -> Decision:
-        if not self.entries:
+        waiting = self.queued.keys() - self.closed
+        if not waiting:
             return NOTHING_WAITS
-        jobs = [self.jobs[id_] for id_ in self.entries]
-        waiting = {job.flow for job in jobs}
         given = self._refill(waiting)
-        able = {flow for flow in waiting if self.quota(flow) + given.get(flow, 0) * self.quantum > 0}
-        cached = {job.id: view.cached_prefix(job) for job in jobs if job.flow in able}
-        alike = set()  # what does not fit: who is as long and begins with the same does not either
-        for job in sorted(
-            (job for job in jobs if job.flow in able), key=lambda job: (-cached[job.id], job.seq, job.id)
-        ):
-            assert isinstance(job, Generation)
-            if (size := (job.prompt, job.limit, job.prefix)) in alike:
-                continue
+        able = [flow for flow in waiting if self.quota(flow) + given.get(flow, 0) * self.quantum > 0]
+        for asked, (job, cached, spot) in enumerate(self.matches.longest_first(able, view), 1):
             if view.fits(job):
-                why = Why("longest-prefix", {"cached": cached[job.id], "quota": self.quota(job.flow)})
-                return Pick(job, why, given)
-            alike.add(size)
+                return Pick(job, Why("longest-prefix", {"cached": cached, "quota": self.quota(job.flow)}), given)
+            spot.refuse(job)
+            if asked == self.tries:
+                break
         return Wait(Why("none-fits"), given or None)
 
-    def _refill(self, waiting: set[str]) -> Refills:
+    def cached(self, blocks: Sequence[int]) -> None:
+        self.matches.came(blocks)
+
+    def _refill(self, waiting: Collection[str]) -> Refills:
         """As often as it takes until a client with a waiting request has quota."""
         if any(self.quota(flow) > 0 for flow in waiting):
             return {}
@@ -131,25 +131,29 @@ class DLPM(JobPolicy):
         return decision.job if isinstance(decision, Pick) else None
 
     def next_overtaking(self, view: View, before: int) -> int | None:
-        """When the last client that waits and has quota has used it up: then all are refilled."""
-        clock, last = self.clock(), 0
+        """When the last client that waits and has quota has used it up: then all are refilled. Where not all of their
+        requests are tried, when the first one has: then others are among those that are."""
+        clock, never = self.clock(), before - self.clock()
+        ends = []
         for flow in self.queued:
             quota, counter = self.quota(flow), self.used[flow]
             if quota > 0:
-                if not counter.speed:
-                    return None
-                last = max(last, -(-quota // counter.speed))
-        return clock + last if 0 < last < before - clock else None
+                ends.append(-(-quota // counter.speed) if counter.speed else never)
+        ends.sort()
+        end = ends[0 if 0 < self.tries < len(self.jobs) else -1] if ends else never
+        return clock + end if end < never else None
 
     # Its queue
     def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
         super().arrive(job, now, cause)
+        self.matches.add(job)
         self.queued[job.flow] = self.queued.get(job.flow, 0) + 1
         if job.flow not in self.used:
             self.used[job.flow], self.refills[job.flow] = Counter(), 0
 
     def leave(self, job: Job) -> None:
         super().leave(job)
+        self.matches.remove(job)
         self.queued[job.flow] -= 1
         if not self.queued[job.flow]:
             del self.queued[job.flow]
@@ -191,4 +195,5 @@ class DLPM(JobPolicy):
         self.refills, self.running = dict(state["refills"]), set(state["running"])
         super().restore(state, jobs)
         for job in self.jobs.values():
+            self.matches.add(job)
             self.queued[job.flow] = self.queued.get(job.flow, 0) + 1

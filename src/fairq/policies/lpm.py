@@ -1,16 +1,18 @@
 """Longest prefix match (SGLang; Zheng et al., NeurIPS 2024): the request with most of its prompt in the cache.
 
     select   argmax over waiting requests of matched prefix, among equals the first come; first come first served
-             while more than `fallback` wait (0: never), since looking at all of them costs time
+             while more than `fallback` wait (0: never), as SGLang does to save time
 
 Unit of fairness: none. It saves the most prefill; a client whose prompts share nothing may wait for ever behind one
 whose prompts do.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairq.core.job import Job
-from fairq.core.policy import NOTHING_WAITS, Decision, Need, Param, Pick, Time, Unit, View, Why
+from fairq.core.matches import Matches
+from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Layer, Need, Param, Pick, Time, Unit, View, Why
 from fairq.core.ready import JobPolicy
 
 
@@ -28,14 +30,35 @@ class LPM(JobPolicy):
         return Why("longest-prefix")
 
     def select(self, now: Time, view: View) -> Decision:
-        open_ = [self.jobs[id_] for id_ in self.entries]
-        if not open_:
+        first = self.first()
+        if first is None:
             return NOTHING_WAITS
-        if self.fallback and len(open_) > self.fallback:
-            return Pick(min(open_, key=lambda job: (job.seq, job.id)), Why("first-come"))
-        cached = {job.id: view.cached_prefix(job) for job in open_}
-        first = min(open_, key=lambda job: (-cached[job.id], job.seq, job.id))
-        return Pick(first, Why("longest-prefix", {"cached": cached[first.id]}))
+        if self.fallback and len(self.entries) > self.fallback:
+            return Pick(self.jobs[first[2]], Why("first-come"))
+        self.matches.settle(view)
+        flows = self.matches.spots.keys() - self.closed
+        job, cached, _ = next(self.matches.longest_first(flows, view))
+        return Pick(job, Why("longest-prefix", {"cached": cached}))
+
+    def cached(self, blocks: Sequence[int]) -> None:
+        self.matches.came(blocks)
+
+    def bind(self, layer: Layer) -> None:
+        super().bind(layer)
+        self.matches = Matches(layer.prefix_tokens)
+
+    def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
+        super().arrive(job, now, cause)
+        self.matches.add(job)
+
+    def leave(self, job: Job) -> None:
+        super().leave(job)
+        self.matches.remove(job)
+
+    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
+        super().restore(state, jobs)
+        for job in self.jobs.values():
+            self.matches.add(job)
 
     def peek(self, now: Time, view: View) -> Job | None:
         decision = self.select(now, view)

@@ -76,7 +76,7 @@ export const namesEn = {
   param_limit: "requests a window",
   param_window: "window (s)",
   param_fallback: "FCFS from waiting",
-  param_look: "looks at the first (requests)",
+  param_tries: "tries before it waits (requests)",
   param_alpha: "α",
   param_beta: "β",
   param_delta: "δ",

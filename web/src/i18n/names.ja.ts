@@ -78,7 +78,7 @@ export const namesJa: Record<keyof typeof namesEn, string> = {
   param_limit: "窓あたりの件数",
   param_window: "窓(秒)",
   param_fallback: "FCFS に戻す待ち件数",
-  param_look: "見る先頭の件数",
+  param_tries: "待つ前に試す件数",
   param_alpha: "α",
   param_beta: "β",
   param_delta: "δ",

@@ -52,6 +52,7 @@ class Batch:
         self.by_token = Need.TOKENS in policy.needs
         self.skips = limits.head == "skip" and policy.short_fitting
         self.refusing = type(policy).refuses is not Policy.refuses
+        self.looks = Need.PREFIX in policy.needs  # at what is in the cache
         self.timed = type(policy).next_change is not Policy.next_change
 
     # The world
@@ -220,6 +221,8 @@ class Batch:
         if end > call.shared:
             idle = cache.idle
             double = cache.add(prefix, call.shared, end)
+            if self.looks:
+                self.policy.cached(prefix[call.shared : end])
             self.free += (double - (idle - cache.idle)) * self.pages
             call.shared = end
 

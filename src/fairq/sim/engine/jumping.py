@@ -14,7 +14,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from math import isqrt
 
-from fairq.core.policy import ROOMY, Need, Policy, Stop, View
+from fairq.core.policy import ROOMY, Policy, Stop, View
 from fairq.sim.engine.batch import Batch
 from fairq.sim.engine.call import Call
 from fairq.sim.engine.cost import Cost, Limits
@@ -32,7 +32,6 @@ class Jumping(Batch):
         self.ahead: set[Call] = set()  # were swapped in with the block that they need for the next token
         self.peaks = Peaks(limits) if limits.reserve == "peak" else None
         self.grows = limits.reserve != "limit"
-        self.looks = Need.PREFIX in policy.needs  # at what is in the cache
         self.changed = False  # did the first decode of a stretch preempt somebody, or make the cache drop something?
         self.overtakes = type(policy).next_overtaking is not Policy.next_overtaking
 

@@ -57,6 +57,7 @@ def bind(policy: Policy, engine: Batch, weights: dict[str, Fraction], seed: int)
         tag=lambda tag: tag if parts == 1 and type(tag) is int else to_json(Fraction(tag) / parts),
         random=draws(seed),
         clock=engine.service_clock,
+        prefix_tokens=engine.limits.prefix_tokens,
     )
     policy.bind(layer)
     for flow, weight in weights.items():
