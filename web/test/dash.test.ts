@@ -29,6 +29,11 @@ test("the first line says who is starved, by how much, and that the policy promi
   assert.equal(third!.text, "[[crowd]] floods the queue: 48 of 50 waiting requests are its own, and it gets 95% where 50% would be fair.");
 });
 
+test("who was starved in the last minute is said though nothing waits at this moment", () => {
+  const found = headlines(pool([{ ...FEW, waiting: 0, oldest: null }]), {});
+  assert.deepEqual(found.map((each) => each.key), ["headline_starved_before", "headline_no_promise"]);
+});
+
 test("a flood that harms nobody is told with how long the others wait", () => {
   const harmless = { ...CROWD, share: 0.8, fair: 0.8 };
   const found = headlines(pool([harmless]), { crowd: 9e9, few: 2.6e8, more: 1e8 });

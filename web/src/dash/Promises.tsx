@@ -1,5 +1,5 @@
 import type { Check, PoolView, TenantView } from "../api.types";
-import { coded, t } from "../i18n";
+import { coded, list, t } from "../i18n";
 import { Dot } from "../lab/colours";
 import { percent, show } from "../numbers";
 import { lang } from "../settings";
@@ -54,12 +54,12 @@ export function Promises({ view }: { view: PoolView }) {
 
 function PromiseRow({ check }: { check: Check }) {
   const { worst, limit } = check;
-  const near = worst === null || limit === null ? "–" : t("dashOf", { worst: say(worst), limit: say(limit), part: limit ? percent(worst / limit, lang.value) : "–" });
+  const near = worst === null || limit === null ? "–" : check.promised ? t("dashOf", { worst: say(worst), limit: say(limit), part: limit ? percent(worst / limit, lang.value) : "–" }) : say(worst);
   return (
-    <tr class={check.promised && check.violations ? "broken" : undefined} data-check={check.name}>
+    <tr class={check.promised ? (check.violations ? "broken" : undefined) : "quiet"} data-check={check.name}>
       <th scope="row">{coded("promise", check.name.replaceAll(" ", "_"), "outcome_other")}{!check.promised && <> <small>{t("dashUnpromised")}</small></>}</th>
-      <td>{say(check.held)}{check.violations > 0 && <strong> ✗ {say(check.violations)}</strong>}</td>
-      <td>{near}{check.name === "pairs" && check.who && <> <small>{check.who}</small></>}</td>
+      <td>{check.promised ? say(check.held) : "–"}{check.promised && check.violations > 0 && <strong> ✗ {say(check.violations)}</strong>}</td>
+      <td>{near}{check.name === "pairs" && check.who && <> <small>{list(check.who.split(" and "))}</small></>}</td>
     </tr>
   );
 }

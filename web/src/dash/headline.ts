@@ -29,8 +29,11 @@ export function headlines(view: PoolView, longest: Record<string, number>): Head
   else if (down.length) say("warn", "headline_upstream_down", { names: list(down.map((each) => each.name)), n: usable.length, of: view.upstreams.length });
   if (!view.bounds.held) say("bad", "headline_broken", { n: number(view.bounds.violations) });
 
-  const starved = of("starved");
-  for (const each of starved.slice(0, MOST)) say("bad", "headline_starved", { name: each.id, share: part(each.share), fair: part(each.fair), oldest: oldest(each) }, each.id);
+  const starved = view.tenants.filter((tenant) => tenant.standing === "starved");
+  for (const each of starved.slice(0, MOST)) {
+    const values = { name: each.id, share: part(each.share), fair: part(each.fair), oldest: oldest(each) };
+    say("bad", each.waiting ? "headline_starved" : "headline_starved_before", values, each.id);
+  }
   if (starved.length > MOST) say("bad", "headline_more_starved", { n: number(starved.length - MOST) });
   const promised = view.bounds.checks.find((check) => check.name === "band")?.promised ?? true;
   if (starved.length && !promised) say("bad", "headline_no_promise", { policy: view.policy });

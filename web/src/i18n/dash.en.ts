@@ -11,6 +11,7 @@ export const dashEn = {
   headline_upstream_down: (v: V) => `[[${v.names}]] is down: ${v.n} of ${v.of} upstreams serve.`,
   headline_broken: (v: V) => `${v.n} promises were broken: see the bounds.`,
   headline_starved: (v: V) => `[[${v.name}]] is starved: it wants more, and got ${v.share} of the last minute where ${v.fair} would be fair. Its first request has waited ${v.oldest}.`,
+  headline_starved_before: (v: V) => `[[${v.name}]] is starved: it wants more, and got ${v.share} of the last minute where ${v.fair} would be fair. Nothing of it waits at this moment.`,
   headline_more_starved: (v: V) => `${v.n} more tenants are starved.`,
   headline_no_promise: (v: V) => `The policy of this pool, ${v.policy}, promises nobody a share. sfq would.`,
   headline_flooding: (v: V) => `[[${v.name}]] floods the queue: ${v.n} of ${v.of} waiting requests are its own. It gets its fair share, ${v.share}, and no more; the rest wait behind each other.`,

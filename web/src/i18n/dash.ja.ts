@@ -13,6 +13,7 @@ export const dashJa: Texts<typeof dashEn> = {
   headline_upstream_down: (v: V) => `[[${v.names}]] が停止しています。${v.of} 台のうち ${v.n} 台で処理中です。`,
   headline_broken: (v: V) => `約束違反が ${v.n} 件あります。境界の表を確認してください。`,
   headline_starved: (v: V) => `[[${v.name}]] の取り分が足りません。もっと求めているのに、直近 1 分の取り分は ${v.share}(公平なら ${v.fair})。先頭のリクエストは ${v.oldest} 待っています。`,
+  headline_starved_before: (v: V) => `[[${v.name}]] の取り分が足りません。もっと求めているのに、直近 1 分の取り分は ${v.share}(公平なら ${v.fair})。いまこの瞬間は待っていません。`,
   headline_more_starved: (v: V) => `ほか ${v.n} テナントも取り分が足りません。`,
   headline_no_promise: (v: V) => `このプールの方式 ${v.policy} は、取り分を誰にも約束しません。sfq なら約束します。`,
   headline_flooding: (v: V) => `[[${v.name}]] が待ち行列をあふれさせています(待ち ${v.of} 件のうち ${v.n} 件)。受け取るのは公平な取り分 ${v.share} までで、残りは自分の順番を待っています。`,
