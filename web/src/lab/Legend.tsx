@@ -4,6 +4,7 @@ import type { Answer, RunView } from "../api.types";
 import { t, type Key } from "../i18n";
 import { show } from "../numbers";
 import { lang } from "../settings";
+import { called } from "./called";
 import { Dot } from "./colours";
 import { linesOf } from "./marks";
 import { entities, upTo } from "./runs";
@@ -60,7 +61,7 @@ function Rows({ answer, run, place }: { answer: Answer; run: RunView; place: num
   const count = upTo(startsOf(lines), until - 1e-12);
   const first = Math.max(0, count - MOST_ROWS);
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={`${t("timelineTable")}: ${run.spec}`}>
+    <div class="scroll" tabIndex={0} role="region" aria-label={`${t("timelineTable")}: ${called(run.spec, answer.layer)}`}>
       {first > 0 && <p class="quiet">{t("tableEarlier", { n: show(first, lang.value) })}</p>}
       <table>
         <thead><tr><th scope="col">{t("tableLane")}</th><th scope="col">{t("tableStart")}</th><th scope="col">{t("tableEnd")}</th><th scope="col">{t("tableState")}</th></tr></thead>

@@ -21,7 +21,7 @@ export function Locks({ task, name, holds, resources, disabled }: { task: number
       {holds.map((hold, index) => {
         const said = (field: string) => t("fieldOf", { field, name: `${t("lockOf")} ${index + 1}, ${name}` });
         const box = (key: string, label: string, whole: boolean) => (
-          <Box whole={whole} least={key === "for" ? 1 : 0} value={hold[key] ?? ""} label={said(label)} size={3} disabled={disabled} at={["tasks", task, "locks", index, key]} put={(text) => change((locks) => (locks[index]![key] = typed(text, whole)))} />
+          <Box whole={whole} least={key === "for" ? 1 : 0} value={hold[key] ?? ""} label={said(label)} size={key === "for" || key === "at" ? 3 : 5} disabled={disabled} at={["tasks", task, "locks", index, key]} put={(text) => change((locks) => (locks[index]![key] = typed(text, whole)))} />
         );
         const wrong = wrongAt(["tasks", task, "locks", index]);
         return (

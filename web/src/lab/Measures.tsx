@@ -3,6 +3,7 @@ import type { Answer, RunView } from "../api.types";
 import { list, t } from "../i18n";
 import { num, show } from "../numbers";
 import { lang } from "../settings";
+import { called } from "./called";
 import { Dot } from "./colours";
 import { entities, indexOf, largest, once, recent, sums, upTo } from "./runs";
 
@@ -40,7 +41,7 @@ function Cpu({ answer, run, place }: Props) {
   const keys = ["completion", "turnaround", "waiting", "response"] as const;
   const lock = run.result["deadlock"] as Record<string, any> | undefined;
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={`${t("metrics")}: ${run.spec}`}>
+    <div class="scroll" tabIndex={0} role="region" aria-label={`${t("metrics")}: ${called(run.spec, answer.layer)}`}>
       <Received answer={answer} run={run} at={at} />
       <table class="measures">
         <caption>{t("metrics")} {!all && <span class="quiet">{t("metricsLater")}</span>}</caption>
@@ -249,7 +250,7 @@ function Ledger({ answer, run, place }: Props) {
   });
   const seconds = (value: number | null) => (value === null ? "–" : t("dashSeconds", { n: say(value) }));
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={`${t("metrics")}: ${run.spec}`}>
+    <div class="scroll" tabIndex={0} role="region" aria-label={`${t("metrics")}: ${called(run.spec, answer.layer)}`}>
       <table class="measures">
         <caption>{t("soFar")}</caption>
         <thead><tr><th scope="col">{t("tenant")}</th><th scope="col">{t("weight")}</th><th scope="col">{t("jobs")}</th><th scope="col">{t("perWeight")}</th><th scope="col">{t("meanWait")}</th><th scope="col">{t("maxWait")}</th></tr></thead>

@@ -13,7 +13,7 @@ export interface Drawn {
 
 export const Grid = memo(function Grid({ lines, scale, name, width, end, names }: Drawn & { width: number; end: number; names: string }) {
   const shape = shapeOf(lines);
-  const wide = scale >= 16 && end <= 60;
+  const wide = scale >= 22 && end <= 60;
   return (
     <g>
       {lines.lanes.map((lane, index) => {

@@ -2,6 +2,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Answer } from "../api.types";
 import { t } from "../i18n";
 import { num } from "../numbers";
+import { called } from "./called";
 import { sentences } from "./explain";
 import { linesOf } from "./marks";
 import { RunCard } from "./RunCard";
@@ -49,7 +50,7 @@ function Spoken() {
     const timer = setTimeout(() => {
       const found = answer.value;
       if (!box.current || !found) return;
-      box.current.textContent = found.runs.map((run, index) => `${run.spec}: ${sentences(found, run, placeOf(index)).join(" ").replace(/\[\[|\]\]/g, "")}`).join(" ");
+      box.current.textContent = found.runs.map((run, index) => `${called(run.spec, found.layer)}: ${sentences(found, run, placeOf(index)).join(" ").replace(/\[\[|\]\]/g, "")}`).join(" ");
     }, 400);
     return () => clearTimeout(timer);
   }, [at, still]);

@@ -5,6 +5,7 @@ import type { Answer, RunView } from "../api.types";
 import { t } from "../i18n";
 import { num, show } from "../numbers";
 import { lang, theme } from "../settings";
+import { called } from "./called";
 import { draw, MOST_SVG } from "./canvas";
 import { AXIS, LEFT, markAt, nameRoom, shapeOf, TOP, type Shape } from "./geometry";
 import { Grid, Marks, Signs } from "./Shapes";
@@ -70,7 +71,7 @@ export function Timeline({ answer, run, place, end }: Props) {
     [lines, run, width, end],
   );
   return (
-    <figure class="timeline" ref={box} role="img" aria-label={useSaid(lines, run, place, until)} style={{ height: `${height}px` }}>
+    <figure class="timeline" ref={box} role="img" aria-label={useSaid(called(run.spec, answer.layer), lines, run, place, until)} style={{ height: `${height}px` }}>
       {still}
       {lit >= 0 && <div class="lit-lane" style={{ height: `${shape.tall[lit]! - 2}px`, transform: `translateY(${shape.tops[lit]! + 1}px)` }} />}
       <div class="window" style={{ left: `${name - 4}px`, width: `${room}px`, transform: `translateX(${at - room}px)` }}>
@@ -83,13 +84,13 @@ export function Timeline({ answer, run, place, end }: Props) {
 }
 
 /** In words, for who does not see it; not while it plays. */
-function useSaid(lines: Lines, run: RunView, place: number, until: number): string {
+function useSaid(policy: string, lines: Lines, run: RunView, place: number, until: number): string {
   const kept = useRef("");
   if (kept.current && playing.value) return kept.current;
   const count = upTo(startsOf(lines), until - 1e-12);
   const done = lines.marks.slice(Math.max(0, count - 12), count).filter((mark) => mark.lane >= 0);
   const text = done.map((mark) => `${mark.title} ${show(mark.start, lang.value)}–${show(Math.min(mark.end, until), lang.value)}`).join(", ") || t("notYet");
-  return (kept.current = t("timelineOf", { policy: run.spec, time: show(run.steps[place]?.time ?? 0, lang.value), text }));
+  return (kept.current = t("timelineOf", { policy, time: show(run.steps[place]?.time ?? 0, lang.value), text }));
 }
 
 /** When each mark begins; they are in that order. */

@@ -50,8 +50,6 @@ function cpu(run: RunView, step: TraceStep, place: number): string[] {
     else found.push(t("sayGoesOn", span));
   }
   for (const who of missedAt(run).get(num(step.time)) ?? []) found.push(t("sayMissed", { who, time: say(step.time) }));
-  const lock = run.result["deadlock"] as Record<string, any> | undefined;
-  if (lock && lock["time"] <= num(step.time)) found.push(`⚠ ${t("deadlockAt", { time: lock["time"], names: list((lock["cycle"] as Record<string, string>[]).map((each) => each["task"]!)) })}`);
   const told = [
     ["finished", "sayFinished"], ["aborted", "sayAborted"], ["expired", "sayExpired"], ["blocked", "sayBlocked"],
     ["slept", "saySlept"], ["woken", "sayWoken"], ["arrived", "sayArrived"],
@@ -60,6 +58,8 @@ function cpu(run: RunView, step: TraceStep, place: number): string[] {
     const who = what[kind] as string[] | undefined;
     if (who?.length && !(kind === "arrived" && step.kind === "initial" && who.length > 6)) found.push(t(key, { who: list([...new Set(who)]) }));
   }
+  const lock = run.result["deadlock"] as Record<string, any> | undefined;
+  if (lock && lock["time"] <= num(step.time)) found.push(`⚠ ${t("deadlockAt", { time: lock["time"], names: list((lock["cycle"] as Record<string, string>[]).map((each) => each["task"]!)) })}`);
   return found;
 }
 
