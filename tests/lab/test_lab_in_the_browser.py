@@ -98,6 +98,7 @@ def test_every_mode_opens_and_plays_to_its_end(page: Page, mode: str, lang: str)
 @pytest.mark.parametrize("lang", ["en", "ja"])
 def test_every_scenario_of_the_gallery_opens(page: Page, lang: str) -> None:
     opened(page, f"/lab/gallery?lang={lang}")
+    expect(page.locator(".gallery a").first).to_be_visible()
     addresses = page.locator(".gallery a").evaluate_all("links => links.map((link) => link.getAttribute('href'))")
     assert len(addresses) >= 32
     for address in addresses:
