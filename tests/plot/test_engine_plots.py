@@ -13,6 +13,7 @@ import fairq as library
 from fairq.plot import figure, save
 from fairq.plot.engine import MOST_LINES, MOST_RUNS
 from fairq.plot.grown import grown
+from fairq.plot.style import short
 from fairq.sim.engine.run import EngineRun
 from fairq.sim.scenario import build
 
@@ -85,6 +86,20 @@ def test_where_the_theorem_says_nothing_no_bound_is_drawn_and_the_reason_is() ->
     apart = picture.axes[1]
     assert "no bound: a head that does not fit is passed over" in labels(apart)
     assert len(apart.lines) == 1
+
+
+@pytest.mark.parametrize("policy", ["vtc:cost=a10g", "vtc:output=4"])
+def test_a_bound_in_other_units_than_what_is_drawn_is_not_drawn(policy: str) -> None:
+    picture, (run,) = drawn(FLOOD | {"policies": [policy]})
+    assert all(bound.holds for bound in run.bounds)
+    assert "no bound: it is about other costs" in labels(picture.axes[1])
+    assert len(picture.axes[1].lines) == 1
+
+
+def test_names_that_are_too_long_keep_their_ends() -> None:
+    assert short("team/alice", 10) == "team/alice"
+    assert short("org/team/alice", 8) == "…m/alice"
+    assert short("営業部第一課", 8) == "…第一課"
 
 
 def test_the_cache_and_the_batch_are_as_full_as_the_run_says() -> None:

@@ -25,9 +25,10 @@ from fairq.plot.style import (
     looks,
     markers,
     sheet,
+    short,
     thousands,
 )
-from fairq.sim.engine.drift import Drift
+from fairq.sim.engine.drift import INPUT, OUTPUT, Drift
 from fairq.sim.engine.run import EngineRun
 from fairq.sim.engine.scenario import SECOND, EngineScenario
 from fairq.sim.sweep import run as run_again
@@ -37,6 +38,7 @@ MOST_LINES = 6  # clients with a line of their own
 MOST_PAIRED = 12  # clients whose pairs are looked at
 MOST_NAMED = 30  # clients with a place of their own among the waits; more stand in groups
 GROUPS = 40
+LETTERS = 110  # below a picture
 MOMENTS = 120  # of a line
 PANELS = (Panel(1.5, 0.62), Panel(0.95, 0.16), Panel(0.8, 0.16), Panel(0.95, 0.46))
 GROUND: dict[str, Any] = {"facecolor": PALE, "edgecolor": "none"}
@@ -52,7 +54,7 @@ def draw(scenario: EngineScenario, runs: Sequence[EngineRun]) -> Figure:
     found = looks(sorted(asked[:MOST_LINES]))
     figure, panels = sheet(scenario.title, PANELS * len(shown), found, keys=len(found) + 5)
     last = max((call.arrival for run in shown for call in run.calls), default=0)
-    until = last or max(run.makespan for run in shown) or 1  # what comes later is the emptying of the queues
+    until = last or max(run.makespan for run in shown) or SECOND  # what comes later is the emptying of the queues
     moments = [until * step // MOMENTS for step in range(MOMENTS + 1)]
     rows = [panels[at : at + len(PANELS)] for at in range(0, len(panels), len(PANELS))]
     ends = []
@@ -117,7 +119,7 @@ def service(
     for index, client in enumerate(asked[: len(found)]):
         look = found[client]
         axes.plot(times, served[index], marker=look.marker, markevery=(index * 3, 18), markersize=4, **look.line)
-        ends.append((times[-1], float(served[index][-1]), client))
+        ends.append((times[-1], float(served[index][-1]), short(client, 10)))
     axes.set_ylim(bottom=0)
     axes.set_ylabel("service / weight", fontsize=7.5)
     return ends
@@ -125,23 +127,32 @@ def service(
 
 def drift(axes: Axes, run: EngineRun, paired: Sequence[str], clients: int, moments: Sequence[int]) -> None:
     """How far the service of two who wait has come apart since they both do, and what the theorem allows."""
-    weights = {client: float(run.weights()[client]) for client in paired}
+    local = run.policy == "dlpm"  # whose theorem is about what was computed, without weights
+    weights = {client: 1.0 if local else float(run.weights()[client]) for client in paired}
     calls = [call for call in run.calls if call.job.flow in weights]
-    seen = Drift(calls, weights, moments, cached=run.policy == "dlpm").seen
+    seen = Drift(calls, weights, moments, cached=local).seen
     times = [moment / SECOND for moment in moments]
     axes.fill_between(times, seen, **GROUND)
     axes.plot(times, seen, color=INK, linewidth=1.0)
     bound = next((one for one in run.bounds if one.name.endswith("-gap")), None)
-    if bound is not None and bound.limit is not None:
-        axes.axhline(bound.limit, **BOUND)
-        told = f"bound {bound.limit:,.0f}"
-        axes.set_ylim(0, 1.25 * max(bound.limit, *seen))
+    limit = bound.limit if bound is not None and counts_alike(run) else None
+    if limit is not None:
+        axes.axhline(limit, **BOUND)
+        told = f"bound {limit:,.0f}"
+    elif bound is None:
+        told = "no bound is known"
     else:
-        told = "no bound is known" if bound is None else f"no bound: {bound.unless}"
-        axes.set_ylim(0, 1.3 * max(*seen, 1e-9))
+        told = f"no bound: {bound.unless or 'it is about other costs than 1 and 2 per token'}"
+    axes.set_ylim(0, 1.3 * max(limit or 0, *seen, 1e-9))
     among = f", largest {len(paired)} of {clients} clients" if clients > len(paired) else ""
     axes.set_title(f"{told}  ·  worst {max(seen):,.0f}{among}", loc="right", fontsize=7.5, y=1.0, pad=-9, color=INK)
     axes.set_ylabel("apart while\nboth wait", fontsize=7.5)
+
+
+def counts_alike(run: EngineRun) -> bool:
+    """Are the policy's bounds about service as it is drawn?"""
+    charged = run.params.get("cost", "weights"), run.params.get("input", INPUT), run.params.get("output", OUTPUT)
+    return charged == ("weights", INPUT, OUTPUT)
 
 
 def occupancy(axes: Axes, run: EngineRun) -> None:
@@ -184,13 +195,13 @@ def first_tokens(axes: Axes, run: EngineRun, asked: Sequence[str]) -> None:
         (told[client]["ttft"]["p50"], told[client]["ttft"]["p99"]) if told[client]["ttft"] else None for client in asked
     ]
     if len(asked) <= MOST_NAMED:
-        names = [client if len(client) <= 10 else client[:9] + "…" for client in asked]
-        axes.set_xticks(range(len(asked)), names, rotation=45 if max(map(len, names)) > 4 else 0, fontsize=7)
+        room = max(LETTERS // len(asked), 4)
+        axes.set_xticks(range(len(asked)), [short(client, room) for client in asked], fontsize=7)
         shown = list(enumerate(waits))
         axes.set_xlim(-0.7, len(asked) - 0.3)
         axes.set_xlabel("clients, those first that ask for most", labelpad=1, fontsize=8)
     else:
-        size = -(-len(asked) // GROUPS)
+        size = max(-(-len(asked) // GROUPS), 2)
         shown = []
         for at in range(0, len(asked), size):
             group = [one for one in waits[at : at + size] if one]

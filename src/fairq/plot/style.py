@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
+from unicodedata import east_asian_width
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -138,6 +139,17 @@ def thousands(axes: Axes) -> None:
         return f"{value:g}"
 
     axes.yaxis.set_major_formatter(FuncFormatter(short))
+
+
+def short(name: str, room: int) -> str:
+    """Its end, which tells more than its beginning, where it is wider than so many Latin letters."""
+    widths = [2 if east_asian_width(letter) in "WF" else 1 for letter in name]
+    if sum(widths) <= room:
+        return name
+    kept = len(name)
+    while kept > 1 and sum(widths[-kept:]) > room - 1:
+        kept -= 1
+    return "…" + name[-kept:]
 
 
 def legend(figure: Figure, handles: Sequence[Any]) -> None:
