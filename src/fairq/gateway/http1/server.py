@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 from fairq.gateway.http1.connection import Connection
 from fairq.gateway.http1.deadlines import Deadlines
@@ -72,7 +72,8 @@ class Server:
         self._listener = await loop.create_server(self._connection, host, port, backlog=4096)
         if self._own_deadlines:
             self._deadlines.start()
-        self.port = self._listener.sockets[0].getsockname()[1]
+        sockets: Any = self._listener.sockets  # a tuple, says asyncio; uvloop's is a list
+        self.port = sockets[0].getsockname()[1]
 
     def _connection(self) -> asyncio.Protocol:
         return cast(asyncio.Protocol, Connection(self))
