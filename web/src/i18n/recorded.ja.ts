@@ -45,7 +45,7 @@ export const recordedJa = {
   sayPaused: (v: V) => `${v.time} 秒:${v.who} を一時停止しました。`,
   sayResumed: (v: V) => `${v.time} 秒:${v.who} を再開しました。`,
   sayReconfigured: (v: V) => `${v.time} 秒:重みを変更しました:${v.weights}。`,
-  sayUpstream: (v: V) => `${v.time} 秒:上流 ${v.who} のスロットは ${v.slots}、状態は「${v.state}」です。`,
+  sayUpstream: (v: V) => `${v.time} 秒:サーバー ${v.who} のスロットは ${v.slots}、状態は「${v.state}」です。`,
   sayGap: (v: V) => `${v.time} 秒:ここで ${v.lost} 行が欠けています。`,
   sayRestarted: (v: V) => `${v.time} 秒:新しいプロセスが始まりました。待っていたものは残っていません。`,
   upstream_healthy: "正常",

@@ -3,6 +3,7 @@ import type { Answer, RunView } from "../api.types";
 import { coded, t } from "../i18n";
 import { num, show } from "../numbers";
 import { lang } from "../settings";
+import { titleOf } from "./called";
 import { Dot } from "./colours";
 import type { Candidate } from "./compared";
 import { entities, indexOf, largest } from "./runs";
@@ -51,7 +52,7 @@ function Bars({ kind, values, names, run, line }: { kind: string; values: Record
   const rows = Object.entries(values).slice(0, MOST).map(([id, value]) => [id, ranked ? -num(value) : value] as const);
   return (
     <div class="bars">
-      <h4>{ranked ? t(run.spec.includes("by=deadline") ? "comparedDeadline" : "comparedPeriod") : coded("show", kind, "show_other")}</h4>
+      <h4>{titleOf(run, kind)}</h4>
       {rows.map(([id, value]) => (
         <div key={id} class="bar-row" data-bar={`${kind}.${id}`}>
           <span class="bar-name"><Dot index={indexOf(names, id)} />{id}</span>

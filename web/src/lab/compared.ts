@@ -2,6 +2,7 @@
 // a row in which it is another one (from before a task inherited a priority, say) is not shown.
 import type { Answer, RunView, TraceStep } from "../api.types";
 import { coded, t, type Key } from "../i18n";
+import { titleOf } from "./called";
 import { decides } from "./deciding";
 import { clientOf, reason, say } from "./explain";
 import { num } from "../numbers";
@@ -70,7 +71,7 @@ function flowRow(answer: Answer, run: RunView, before: TraceStep | undefined, st
   // Of a cluster's users, who is further behind was passed over because its task did not fit.
   const least = answer.layer === "cluster" ? num(values[chosen]) : -Infinity;
   const fitting = of.filter((each) => num(each.value) >= least);
-  return fitting.length ? { what: coded("show", table, "show_other"), of: fitting } : null;
+  return fitting.length ? { what: titleOf(run, table), of: fitting } : null;
 }
 
 function waitingBefore(answer: Answer, before: TraceStep | undefined, step: TraceStep, values: Record<string, unknown>): Set<string> {

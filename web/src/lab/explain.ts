@@ -3,6 +3,7 @@ import type { Answer, RunView, TraceStep } from "../api.types";
 import { coded, list, t, type Key } from "../i18n";
 import { num, show } from "../numbers";
 import { lang } from "../settings";
+import { shareOf } from "./called";
 import { once } from "./runs";
 import { decides } from "./deciding";
 
@@ -17,7 +18,7 @@ export function sentences(answer: Answer, run: RunView, place: number): string[]
     case "link":
       return link(run, step);
     case "cluster":
-      return cluster(step);
+      return cluster(run, step);
     case "engine":
     case "fleet":
       return engine(run, step);
@@ -30,12 +31,12 @@ export function sentences(answer: Answer, run: RunView, place: number): string[]
 
 export const say = (value: unknown): string => show(value, lang.value, 3);
 
-export function reason(step: TraceStep): string {
+export function reason(step: TraceStep, more: Record<string, string> = {}): string {
   if (!step.why) return "";
   const given = { ...step.why.values };
   if (given["raised"]) Object.assign(given, { own: given["priority"], priority: num(given["priority"]) + num(given["raised"]) }); // by aging
   const values = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, say(value)]));
-  return coded("why", step.why.code, "why_other", values);
+  return coded("why", step.why.code, "why_other", { ...values, ...more });
 }
 
 function cpu(run: RunView, step: TraceStep, place: number): string[] {
@@ -116,9 +117,9 @@ function link(run: RunView, step: TraceStep): string[] {
   return [t(run.policy === "gps" ? "sayFluidOut" : "sayPacketStart", values), reason(step)];
 }
 
-function cluster(step: TraceStep): string[] {
+function cluster(run: RunView, step: TraceStep): string[] {
   const values = { time: say(step.time), who: String(step.what["user"]), share: say(step.what["share"]) };
-  return step.kind === "start" ? [t("sayTaskStarted", values), reason(step)] : [t("sayTaskDone", values)];
+  return step.kind === "start" ? [t("sayTaskStarted", values), reason(step, { kind: shareOf(run) })] : [t("sayTaskDone", values)];
 }
 
 const clientsOf = once((run: RunView) => new Map((run.result["jobs"] as Record<string, any>[]).map((job) => [job["id"] as string, job["client"] as string])));
