@@ -38,11 +38,27 @@ export function place(tenant: string): number {
   return found;
 }
 
+/** Follows the console while the page can be seen; what happened meanwhile is told when it can be seen again. */
 export function listen(): () => void {
+  let stop = () => {};
+  const turn = () => {
+    stop();
+    stop = document.hidden ? () => {} : follow();
+  };
+  turn();
+  document.addEventListener("visibilitychange", turn);
+  return () => {
+    document.removeEventListener("visibilitychange", turn);
+    stop();
+  };
+}
+
+function follow(): () => void {
   const source = new EventSource(`/api/events?summary=0.5&kinds=dispatch,ended,change&back=${WINDOW}`);
   let heard: Decision[] = [];
   let over: At<Ended>[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
+  decisions.value = ended.value = []; // the last minute comes again
   const draw = () => {
     timer = undefined;
     const least = Date.now() / 1000 - WINDOW;
@@ -58,7 +74,7 @@ export function listen(): () => void {
     const one = JSON.parse((event as MessageEvent<string>).data) as Happened;
     if (one.line.is === "Dispatch") heard.push({ ...one, line: one.line });
     else if (one.line.is === "Ended") over.push({ ...one, line: one.line });
-    else changes.value = [one, ...changes.value].slice(0, CHANGES);
+    else changes.value = [one, ...changes.value.filter((each) => each.pool !== one.pool || each.line.seq !== one.line.seq)].slice(0, CHANGES);
     timer ??= setTimeout(draw, REDRAW);
   };
   for (const kind of ["dispatch", "ended", "change"]) source.addEventListener(kind, told);

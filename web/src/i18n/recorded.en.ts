@@ -25,6 +25,8 @@ export const recordedEn = {
   stateHold: "holds the lock",
   received: "Processor time so far, and what the weight entitles to",
   receivedOf: (v: V) => `${v.received} of ${v.entitled}`,
+  zoom: "Width of time",
+  zoomOf: (v: V) => `${v.n}× wide`,
   soFar: "Until now",
   perWeight: "Charged / weight",
   meanWait: "Mean wait",

@@ -25,6 +25,8 @@ export const recordedJa = {
   stateHold: "ロックを保持",
   received: "ここまでの CPU 時間と、重みに応じた取り分",
   receivedOf: (v: V) => `${v.received} / ${v.entitled}`,
+  zoom: "時間軸の幅",
+  zoomOf: (v: V) => `横 ${v.n} 倍`,
   soFar: "ここまでの累計",
   perWeight: "課金 / 重み",
   meanWait: "平均待ち",

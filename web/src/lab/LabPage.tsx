@@ -78,7 +78,7 @@ export function LabPage() {
         <h1>{t(`mode${upper(current)}` as Key)}</h1>
         <p>{t(`lead${upper(current)}` as Key)}</p>
       </header>
-      {current === "ledger" ? <Recorded /> : (
+      {current === "ledger" ? <Recorded /> : gallery.value.length > 0 && (
         <div class="setup">
           <div class="setup-left">
             <label class="scenario">{t("scenario")}

@@ -2,7 +2,7 @@
 import { memo } from "preact/compat";
 import { ticks } from "../numbers";
 import { fill } from "./colours";
-import { barOf, LEFT, shapeOf, TOP } from "./geometry";
+import { barOf, shapeOf, TOP } from "./geometry";
 import type { Lines, Sign } from "./marks";
 
 export interface Drawn {
@@ -11,9 +11,8 @@ export interface Drawn {
   name: number; // px of room for the names
 }
 
-export const Grid = memo(function Grid({ lines, scale, name, width, end, names }: Drawn & { width: number; end: number; names: string }) {
+export const Lanes = memo(function Lanes({ lines, width, names }: { lines: Lines; width: number; names: string }) {
   const shape = shapeOf(lines);
-  const wide = scale >= 22 && end <= 60;
   return (
     <g>
       {lines.lanes.map((lane, index) => {
@@ -27,10 +26,19 @@ export const Grid = memo(function Grid({ lines, scale, name, width, end, names }
           </g>
         );
       })}
-      {ticks(end, wide ? end : Math.max(2, Math.floor((width - name - LEFT) / 70))).map((at) => (
+    </g>
+  );
+});
+
+export const Ticks = memo(function Ticks({ lines, scale, name, end }: Drawn & { end: number }) {
+  const { bottom } = shapeOf(lines);
+  const each = scale >= 22 && end <= 2000;
+  return (
+    <g>
+      {ticks(end, each ? end : Math.max(3, Math.floor((end * scale) / 70))).map((at) => (
         <g key={at} transform={`translate(${name + at * scale} 0)`}>
-          <line class="grid" y1={TOP} y2={shape.bottom} />
-          <text class="tick" y={shape.bottom + 17} text-anchor="middle">{at}</text>
+          <line class="grid" y1={TOP} y2={bottom} />
+          <text class="tick" y={bottom + 17} text-anchor="middle">{at}</text>
         </g>
       ))}
     </g>

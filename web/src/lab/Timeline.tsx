@@ -8,11 +8,13 @@ import { lang, theme } from "../settings";
 import { called } from "./called";
 import { draw, MOST_SVG } from "./canvas";
 import { AXIS, LEFT, markAt, nameRoom, shapeOf, TOP, type Shape } from "./geometry";
-import { Grid, Marks, Signs } from "./Shapes";
+import { Lanes, Marks, Signs, Ticks } from "./Shapes";
 import { linesOf, type Lines, type Mark } from "./marks";
 import { indexOf, once, placesOf, upTo } from "./runs";
 import { seekTime } from "./player";
-import { now, playing } from "./session";
+import { now, playing, zoom } from "./session";
+
+const PAD = 4; // px before time 0
 
 export function useWidth(): [preact.RefObject<HTMLElement | null>, number] {
   const box = useRef<HTMLElement>(null);
@@ -41,44 +43,59 @@ export function Timeline({ answer, run, place, end }: Props) {
   const names = useId();
   const until = untilOf(answer, lines, run, place);
   const name = nameRoom(lines, shape);
-  const scale = (width - name - LEFT) / Math.max(end, 1e-9);
+  const long = (width - name - LEFT) * zoom.value; // px of all time
+  const scale = long / Math.max(end, 1e-9);
   const height = shape.bottom + AXIS;
   const lit = litLane(answer, lines, run.steps[place]);
-  const room = width - name + 4; // of the window, which begins a little before time 0
-  const at = Math.min(until * scale + 4, room);
-  const drawn = { lines, scale, name };
+  // The strip of time begins PAD before 0. What of it is in view follows the clock; a window over it hides what is to come.
+  const [strip, view] = [long + PAD + LEFT, width - name + PAD];
+  const head = PAD + until * scale;
+  const away = Math.round(Math.max(0, Math.min(head - 0.7 * view, strip - view)));
+  const drawn = { lines, scale, name: PAD };
   const many = lines.marks.length > MOST_SVG;
-  const still = useMemo(
+  const lanes = useMemo(
     () => (
       <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} aria-hidden="true">
         <clipPath id={names}><rect x={0} y={0} width={name - 6} height={height} /></clipPath>
-        <Grid {...drawn} width={width} end={end} names={names} />
+        <Lanes lines={lines} width={width} names={names} />
+      </svg>
+    ),
+    [lines, width],
+  );
+  const still = useMemo(
+    () => (
+      <svg width={strip} height={height} viewBox={`0 0 ${strip} ${height}`} aria-hidden="true">
+        <Ticks {...drawn} end={end} />
         {!many && <Signs {...drawn} past={false} />}
       </svg>
     ),
-    [lines, width, end, lang.value],
+    [lines, scale, end],
   );
   const moved = useMemo(
     () =>
       many ? (
-        <Bitmap lines={lines} scale={scale} width={room - 4} height={height} />
+        <Bitmap lines={lines} scale={scale} width={strip - PAD} height={height} />
       ) : (
-        <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} style={{ marginLeft: `${4 - name}px` }} aria-hidden="true">
+        <svg width={strip} height={height} viewBox={`0 0 ${strip} ${height}`} aria-hidden="true">
           <Marks {...drawn} />
           <Signs {...drawn} past />
         </svg>
       ),
-    [lines, run, width, end],
+    [lines, scale],
   );
+  const right = (px: number) => ({ transform: `translateX(${px}px)` });
   return (
     <figure class="timeline" ref={box} role="img" aria-label={useSaid(called(run.spec, answer.layer), lines, run, place, until)} style={{ height: `${height}px` }}>
-      {still}
+      {lanes}
       {lit >= 0 && <div class="lit-lane" style={{ height: `${shape.tall[lit]! - 2}px`, transform: `translateY(${shape.tops[lit]! + 1}px)` }} />}
-      <div class="window" style={{ left: `${name - 4}px`, width: `${room}px`, transform: `translateX(${at - room}px)` }}>
-        <div class="seen" style={{ transform: `translateX(${room - at}px)` }}>{moved}</div>
+      <div class="view" style={{ left: `${name - PAD}px` }}>
+        <div class="strip" style={{ width: `${strip}px`, ...right(-away) }}>
+          {still}
+          <div class="window" style={right(head - strip)}><div class="seen" style={right(strip - head)}>{moved}</div></div>
+          <div class="head" style={{ ...right(head), top: `${TOP}px`, height: `${shape.bottom - TOP + 5}px` }} />
+        </div>
       </div>
-      <div class="head" style={{ transform: `translateX(${name + until * scale}px)`, top: `${TOP}px`, height: `${shape.bottom - TOP + 5}px` }} />
-      <Tip lines={lines} shape={shape} scale={scale} name={name} until={until} width={width} />
+      <Tip lines={lines} shape={shape} scale={scale} begin={name - away} name={name} until={until} width={width} />
     </figure>
   );
 }
@@ -110,29 +127,30 @@ function Bitmap({ lines, scale, width, height }: { lines: Lines; scale: number; 
   useEffect(() => {
     if (canvas.current) draw(canvas.current, lines, scale, width, height);
   }, [lines, scale, width, height, colours, dark]);
-  return <canvas ref={canvas} style={{ width: `${width}px`, height: `${height}px` }} aria-hidden="true" />;
+  return <canvas ref={canvas} style={{ width: `${width}px`, height: `${height}px`, marginLeft: `${PAD}px` }} aria-hidden="true" />;
 }
 
 interface TipProps {
   lines: Lines;
   shape: Shape;
   scale: number;
+  begin: number; // where time 0 is, px
   name: number;
   until: number;
   width: number;
 }
 
 /** What is under the pointer; a click there takes the clock to it. */
-function Tip({ lines, shape, scale, name, until, width }: TipProps) {
+function Tip({ lines, shape, scale, begin, name, until, width }: TipProps) {
   const [found, setFound] = useState<{ mark: Mark; x: number; y: number } | null>(null);
-  const timeAt = (event: PointerEvent | MouseEvent) => (event.offsetX - name) / scale;
+  const timeAt = (event: PointerEvent | MouseEvent) => (event.offsetX - begin) / scale;
   const state = found && lines.states[found.mark.state];
   return (
     <>
       <div
         class="feel"
         onPointerMove={(event) => {
-          const mark = markAt(lines, shape, timeAt(event), event.offsetY, until, 3 / scale);
+          const mark = event.offsetX < name ? null : markAt(lines, shape, timeAt(event), event.offsetY, until, 3 / scale);
           if (mark !== found?.mark) setFound(mark && { mark, x: event.offsetX, y: event.offsetY });
         }}
         onPointerLeave={() => setFound(null)}

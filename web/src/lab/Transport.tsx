@@ -3,9 +3,15 @@ import { num, show } from "../numbers";
 import { lang } from "../settings";
 import { nextDecision, seek, SPEEDS, step, toggle } from "./player";
 import { Files } from "./Files";
-import { details, done, embedded, fork, answer, last, now, placeOf, playing, position, predict, score, speed } from "./session";
+import { linesOf } from "./marks";
+import { details, done, embedded, fork, answer, last, now, placeOf, playing, position, predict, score, speed, zoom } from "./session";
+
+const ZOOMS = [1, 4, 16];
+const CROWDED = 80; // marks
 
 export function Transport() {
+  const found = answer.value;
+  const wide = zoom.value > 1 || (found?.runs.some((run) => linesOf(found, run).marks.length > CROWDED) ?? false);
   const at = Math.min(position.value, last.value);
   const values = { at: at + 1, of: last.value + 1, time: show(now.value, lang.value) };
   return (
@@ -24,6 +30,14 @@ export function Transport() {
       </label>
       <output class="counter" data-counter>{t("stepOf", values)}</output>
       <output class="time">t = {values.time}{inSlot() && ` → ${show(num(now.value) + 1, lang.value)}`}</output>
+      {wide && (
+        <label class="speed">
+          <span class="hidden">{t("zoom")}</span>
+          <select value={zoom.value} title={t("zoom")} onChange={(event) => (zoom.value = Number(event.currentTarget.value))}>
+            {ZOOMS.map((n) => <option key={n} value={n}>{t("zoomOf", { n })}</option>)}
+          </select>
+        </label>
+      )}
       <label class="speed">
         <span class="hidden">{t("speed")}</span>
         <select value={speed.value} onChange={(event) => (speed.value = Number(event.currentTarget.value))}>

@@ -3,7 +3,7 @@ import { render } from "preact";
 import type { Answer, RunView } from "../api.types";
 import { called } from "./called";
 import { AXIS, LEFT, nameRoom, shapeOf, TOP } from "./geometry";
-import { Grid, Marks, Signs } from "./Shapes";
+import { Lanes, Marks, Signs, Ticks } from "./Shapes";
 import { linesOf } from "./marks";
 import { untilOf } from "./Timeline";
 
@@ -65,7 +65,8 @@ function Picture({ answer, run, place, end, index }: Shown & { end: number; inde
     <svg width={WIDTH} height={height} viewBox={`0 0 ${WIDTH} ${height}`}>
       <clipPath id={`seen-${index}`}><rect x={name - 4} y={0} width={until * scale + 4} height={height} /></clipPath>
       <clipPath id={`names-${index}`}><rect x={0} y={0} width={name - 6} height={height} /></clipPath>
-      <Grid {...drawn} width={WIDTH} end={end} names={`names-${index}`} />
+      <Lanes lines={lines} width={WIDTH} names={`names-${index}`} />
+      <Ticks {...drawn} end={end} />
       <Signs {...drawn} past={false} />
       <g clip-path={`url(#seen-${index})`}><Marks {...drawn} /><Signs {...drawn} past /></g>
       <line class="now-line" x1={name + until * scale} x2={name + until * scale} y1={TOP} y2={shape.bottom + 5} />

@@ -23,6 +23,8 @@ export const busy = signal(false);
 export const position = signal(0);
 export const playing = signal(false);
 export const speed = signal(1);
+/** How many times longer time is drawn than fits. */
+export const zoom = signal(1);
 export const predict = signal(false);
 export const score = signal<{ right: number; all: number }>({ right: 0, all: 0 });
 /** Everything a run holds, or only its time line: with many runs the time lines should be near each other. */
@@ -100,6 +102,7 @@ export async function load(to: Mode, shown: Shown): Promise<void> {
     scenario.value = shown.custom ?? start.scenario;
     policies.value = shown.policies ?? (start.id === view.scenario ? view.policies : start.policies.slice(0, 8));
     predict.value = shown.predict;
+    zoom.value = 1;
     warning.value = shown.broken ? { key: "brokenLink", name: "" } : shown.scenario && !found && !shown.custom ? { key: "noSuchScenario", name: shown.scenario } : null;
     playing.value = false;
     details.value = policies.value.length <= 2;
