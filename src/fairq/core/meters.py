@@ -40,6 +40,13 @@ class MeterPolicy(FlowPolicy):
         super().bind(layer)
         self.tag = layer.tag
 
+    def remember(self, flow: str) -> Number:
+        """The meter of a flow that nothing was remembered of."""
+        if len(self.meters) >= self.sweep_at:
+            self.sweep()
+        self.meters[flow] = self.origin
+        return self.origin
+
     def rebase(self) -> None:
         if not self.layer.rebase:
             return

@@ -170,7 +170,8 @@ class FlowPolicy(Policy):
 
     def normalized(self, flow: str, amount: int) -> Any:
         """amount / weight, as the layer counts it."""
-        return self.normalize(amount, *self.weights.get(flow, ONE))
+        above, below = self.weights.get(flow, ONE)
+        return self.normalize(amount, above, below)
 
     def waiting(self) -> int:
         return self._waiting

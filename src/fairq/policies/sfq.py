@@ -56,10 +56,11 @@ class SFQ(MeterPolicy):
 
     # join
     def joined(self, flow: str, now: Time) -> None:
-        meter, level = self.meters.get(flow, self.origin), self.virtual_time - self.right
-        self.meters[flow] = meter if meter > level else level
-        if len(self.meters) > self.sweep_at:
-            self.sweep()
+        meter, level = self.meters.get(flow), self.virtual_time - self.right
+        if meter is None:
+            meter = self.remember(flow)
+        if meter < level:
+            self.meters[flow] = level
 
     # idle
     def idled(self, now: Time) -> None:
