@@ -40,7 +40,7 @@ export function headlines(view: PoolView, longest: Record<string, number>): Head
 
   const flooding = of("flooding");
   for (const each of flooding.slice(0, 1)) {
-    const above = each.share !== null && each.fair !== null && each.share > 1.2 * each.fair;
+    const above = each.share !== null && each.fair !== null && each.share > (starved.length ? 1 : 1.2) * each.fair; // who is starved is so because somebody else got more
     say("warn", above ? "headline_flooding_above" : "headline_flooding", { name: each.id, n: number(each.waiting), of: number(view.waiting), share: part(each.share), fair: part(each.fair) }, each.id);
     const named = new Set(view.tenants.filter((tenant) => ["starved", "flooding", "capped", "paused"].includes(tenant.standing)).map((tenant) => tenant.id));
     const others = Object.entries(longest).filter(([name]) => !named.has(name));
