@@ -160,6 +160,26 @@ def test_many_marks_are_a_canvas_with_the_same_table_pointer_and_export(page: Pa
     assert download.value.path().read_text().count("<rect") > 2000
 
 
+def test_axe_finds_nothing_on_a_ledger_and_on_a_wrong_form(browser: Browser, lab: str, axe: str) -> None:
+    with browser.new_context(base_url=lab, bypass_csp=True, color_scheme="dark") as context:
+        page = context.new_page()
+        told = ".then(({ violations }) => violations.map((v) => `${v.id}: ${v.nodes[0].html}`))"
+        opened(page, "/lab/ledger?lang=ja")
+        page.evaluate(axe)
+        assert page.evaluate(f"axe.run(){told}") == []
+        page.evaluate(DROP, ["00000001.jsonl", ledger()])
+        expect(page.locator("article.run")).to_have_count(1)
+        page.keyboard.press("n")
+        assert page.evaluate(f"axe.run(){told}") == []
+        opened(page, "/lab/locks?lang=en")
+        expect(page.locator("article.run")).to_have_count(2)
+        page.get_by_label("Running time of 2").fill("x")
+        expect(page.locator(".wrong")).to_have_count(1)
+        page.evaluate(axe)
+        page.emulate_media(color_scheme="light")
+        assert page.evaluate(f"axe.run(){told}") == []
+
+
 def test_an_address_that_leads_nowhere_is_said(page: Page) -> None:
     opened(page, "/lab/nonsense?lang=en")
     expect(page.locator("h1")).to_have_text("There is no such page")

@@ -15,6 +15,7 @@ export function Recorded() {
         {there && <button type="button" onClick={() => void playAgain()}>{t("playAgain")}</button>}
         {there && <span class="quiet">{t("playAgainNote")}</span>}
       </p>
+      <h2 class="hidden">{t("timeline")}</h2>
       <input ref={input} type="file" multiple accept=".jsonl" class="hidden" tabIndex={-1} aria-label={t("openLedger")} onChange={async (event) => {
         const files = [...(event.currentTarget.files ?? [])];
         event.currentTarget.value = "";
