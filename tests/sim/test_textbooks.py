@@ -115,7 +115,7 @@ def test_longest_first_on_four_processors_is_a_quarter_too_long() -> None:
 
     def ends(bursts: tuple[int, ...]) -> int:
         run = simulate("fcfs", [job(f"j{n}", 0, burst) for n, burst in enumerate(bursts)], cpus=4)
-        return max(by_task(run, "completion").values())
+        return int(max(by_task(run, "completion").values()))
 
     assert ends((7, 7, 6, 6, 5, 5, 4, 4, 4)) == 15
     assert ends((7, 7, 6, 4, 4, 6, 5, 5, 4)) == 12
