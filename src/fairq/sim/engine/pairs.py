@@ -82,17 +82,17 @@ class Spread:
     """worst  the largest max - min of the counters of clients with requests waiting, however many there are
 
     The least counter of those who wait never falls while anybody does. So one whose counter stands so far above it
-    cannot make a new worst before it has grown by what is missing, and is not looked at until then.
+    cannot make a new worst before it has grown by what is missing, and is not looked at until then: it is `due`.
     """
 
     def __init__(self, policy: Counting) -> None:
         self.policy = policy
         self.worst: Number = 0
-        self._due: list[tuple[int, str]] = []  # (clock, client) at which it may make a new worst
+        self.due: list[tuple[int, str]] = []  # (clock, client) at which it may make a new worst
 
     def look(self, changed: Iterable[str], clock: int) -> None:
         """changed: who joined, was admitted or started since."""
-        due = self._due
+        due = self.due
         for name in changed:
             self._look_at(name, clock)
         while due and due[0][0] <= clock:
@@ -113,4 +113,4 @@ class Spread:
         ticks = int(missing // (unit * speed))
         if bend:  # half of what is missing by its speed, half by its bend: not too late
             ticks = min(ticks // 2, isqrt(int(missing // (2 * unit * bend))))
-        heappush(self._due, (clock + ticks + 1, name))
+        heappush(self.due, (clock + ticks + 1, name))

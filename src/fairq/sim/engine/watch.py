@@ -44,7 +44,7 @@ class Quotas:
 class Watch(Observer):
     """names     of the clients whose pairs are watched
     together  tokens of the prompts and answers of a batch, at their ends: the most
-    costs     what they cost, likewise
+    costs     what they cost, likewise, where that is not so much per token
     wait      what others were given while one of whom nothing ran waited for its first admission: the most
     """
 
@@ -58,6 +58,7 @@ class Watch(Observer):
         self.quotas = Quotas(policy) if isinstance(policy, DLPM) else None
         self.h = policy.h if isinstance(policy, VTC) else TokenCost(0, policy.input, policy.output)
         self.together = self.costs = 0
+        self._general = isinstance(policy, VTC) and policy.cost != "weights"
         self.wait: Number = 0
         self._tokens = self._cost = 0  # of the batch now
         self._queued: dict[str, int] = {}
@@ -140,8 +141,11 @@ class Watch(Observer):
         charged = call.prompt - call.cached if self.quotas is not None else call.prompt
         self._total.value += self._unit(client) * self.h.admission(charged)
         self._tokens += call.prompt + call.output
-        self._cost += self._whole(call)
-        self.together, self.costs = max(self.together, self._tokens), max(self.costs, self._cost)
+        if self._tokens > self.together:
+            self.together = self._tokens
+        if self._general:
+            self._cost += self._whole(call)
+            self.costs = max(self.costs, self._cost)
 
     def started(self, call: Call, given: int) -> None:
         client = call.job.flow
@@ -157,7 +161,8 @@ class Watch(Observer):
         if call.produced:
             self._grow(call, -1)
         self._tokens -= call.prompt + call.output
-        self._cost -= self._whole(call)
+        if self._general:
+            self._cost -= self._whole(call)
         if (at := self._place.get(client)) is not None:
             self._changed[at] = None
         if self.quotas is not None:
@@ -177,9 +182,10 @@ class Watch(Observer):
                 pairs.look(self._paid, values)
                 self._paid, self._left = {}, []
             self._changed = {}
-        if self.spread is not None:
-            self.spread.look(self._rose, self.engine.clock)
-            if self._rose:
+        spread = self.spread
+        if spread is not None:
+            if self._rose or (spread.due and spread.due[0][0] <= self.engine.clock):
+                spread.look(self._rose, self.engine.clock)
                 self._rose = {}
         elif self.quotas is not None and self.engine.queued:
             self.quotas.look()
