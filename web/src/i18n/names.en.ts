@@ -17,6 +17,7 @@ export const namesEn = {
   name_link_request_rr: "Round robin by packets",
   name_shortest: "Shortest request first",
   name_sfq: "SFQ",
+  name_router: "Router SFQ",
   name_gps: "GPS",
   name_wfq: "WFQ",
   name_wf2q: "WF²Q",

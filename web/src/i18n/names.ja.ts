@@ -19,6 +19,7 @@ export const namesJa: Record<keyof typeof namesEn, string> = {
   name_link_request_rr: "パケット単位のラウンドロビン",
   name_shortest: "最短リクエスト優先",
   name_sfq: "SFQ",
+  name_router: "ルーター版 SFQ",
   name_gps: "GPS",
   name_wfq: "WFQ",
   name_wf2q: "WF²Q",

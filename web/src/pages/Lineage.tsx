@@ -1,12 +1,13 @@
 import { useEffect, useState } from "preact/hooks";
-import { t, type Key } from "../i18n";
+import { coded, t, type Key } from "../i18n";
 import { catalogue, catalogued } from "../lab/session";
 import { EDGES, FAMILIES, NODES, type Family, type Node } from "./nodes";
 
 const WIDE = 1200;
 const TALL = 680;
 const byId = new Map(NODES.map((node) => [node.id, node]));
-const half = (node: Node) => Math.max(44, node.name.length * 5.2 + 18);
+/** Half of its width; Japanese letters are twice as wide. */
+const half = (node: Node) => Math.max(44, [...name(node.id)].reduce((sum, letter) => sum + (letter > "\u2fff" ? 8.4 : 5.2), 14));
 
 /** A path from the rim of one node to the rim of another. */
 function arrow(from: Node, to: Node, bend: number): string {
@@ -60,11 +61,11 @@ export function LineagePage() {
             const box = (
               <>
                 <rect x={node.x - half(node)} y={node.y - 19} width={2 * half(node)} height={38} rx="10" />
-                <text x={node.x} y={node.y} text-anchor="middle" dominant-baseline="central">{node.name}</text>
+                <text x={node.x} y={node.y} text-anchor="middle" dominant-baseline="central">{name(node.id)}</text>
               </>
             );
             return shown(node) ? (
-              <a key={node.id} class="node" href={node.open} aria-label={t("mapOpen", { name: node.name })}>{box}</a>
+              <a key={node.id} class="node" href={node.open} aria-label={t("mapOpen", { name: name(node.id) })}>{box}</a>
             ) : (
               <g key={node.id} class="node only">{box}</g>
             );
@@ -93,5 +94,5 @@ export function LineagePage() {
 }
 
 function name(id: string): string {
-  return byId.get(id)!.name;
+  return coded("name", id, "policy_other");
 }

@@ -1,7 +1,6 @@
 // The article's lineage: neither a chronology nor a ranking.
 export interface Node {
   id: string;
-  name: string;
   family: Family;
   x: number;
   y: number;
@@ -20,28 +19,28 @@ export const FAMILIES: Record<Family, [number, number, number, number]> = {
 };
 
 export const NODES: Node[] = [
-  { id: "fcfs", name: "FCFS", family: "completion", x: 84, y: 110, open: "/lab/cpu?s=cpu/convoy&p=fcfs~srtf" },
-  { id: "sjf", name: "SJF", family: "completion", x: 254, y: 74, open: "/lab/cpu?p=fcfs~sjf" },
-  { id: "srtf", name: "SRTF", family: "completion", x: 424, y: 74, open: "/lab/cpu?s=cpu/srtf-starvation" },
-  { id: "rr", name: "RR", family: "completion", x: 254, y: 152, open: "/lab/cpu?p=fcfs~rr:quantum=1~rr:quantum=3" },
-  { id: "mlfq", name: "MLFQ", family: "completion", x: 614, y: 110, open: "/lab/cpu?s=cpu/mlfq-learns" },
-  { id: "priority", name: "Priority", family: "deadline", x: 802, y: 110, open: "/lab/cpu?s=cpu/aging" },
-  { id: "rm", name: "RM", family: "deadline", x: 972, y: 110, open: "/lab/periodic?p=rm" },
-  { id: "edf", name: "EDF", family: "deadline", x: 1112, y: 110, open: "/lab/periodic" },
-  { id: "lottery", name: "Lottery", family: "share", x: 84, y: 280, open: "/lab/cpu?s=cpu/lottery-against-stride" },
-  { id: "stride", name: "Stride", family: "share", x: 254, y: 280, open: "/lab/cpu?s=cpu/lottery-against-stride&p=stride" },
-  { id: "cfs", name: "CFS", family: "share", x: 424, y: 280, open: "/lab/cpu?s=cpu/waking-sleeper" },
-  { id: "eevdf", name: "EEVDF", family: "share", x: 614, y: 280, open: "/lab/cpu?s=cpu/eevdf-short-request" },
-  { id: "gps", name: "GPS", family: "fair", x: 84, y: 440, open: "/lab/link?s=link/fluid-and-packets" },
-  { id: "wfq", name: "WFQ", family: "fair", x: 254, y: 410, open: "/lab/link?p=gps~wfq" },
-  { id: "sfq", name: "SFQ", family: "fair", x: 434, y: 410, open: "/lab/link?s=link/lying-lengths" },
-  { id: "drr", name: "DRR", family: "fair", x: 254, y: 502, open: "/lab/link?s=link/drr-small-quantum" },
-  { id: "drf", name: "DRF", family: "resource", x: 84, y: 624, open: "/lab/cluster" },
-  { id: "router", name: "Router SFQ", family: "llm", x: 820, y: 410, open: "/lab/router" },
-  { id: "vtc", name: "VTC", family: "llm", x: 820, y: 290, open: "/lab/engine" },
-  { id: "equinox", name: "Equinox", family: "llm", x: 1060, y: 290, open: "/lab/engine?p=vtc~equinox" },
-  { id: "dlpm", name: "DLPM", family: "llm", x: 920, y: 556, open: "/lab/engine?s=engine/locality" },
-  { id: "d2lpm", name: "D²LPM", family: "llm", x: 1092, y: 556, open: "/lab/fleet" },
+  { id: "fcfs", family: "completion", x: 84, y: 110, open: "/lab/cpu?s=cpu/convoy&p=fcfs~srtf" },
+  { id: "sjf", family: "completion", x: 254, y: 74, open: "/lab/cpu?p=fcfs~sjf" },
+  { id: "srtf", family: "completion", x: 424, y: 74, open: "/lab/cpu?s=cpu/srtf-starvation" },
+  { id: "rr", family: "completion", x: 254, y: 152, open: "/lab/cpu?p=fcfs~rr:quantum=1~rr:quantum=3" },
+  { id: "mlfq", family: "completion", x: 614, y: 110, open: "/lab/cpu?s=cpu/mlfq-learns" },
+  { id: "priority", family: "deadline", x: 830, y: 110, open: "/lab/cpu?s=cpu/aging" },
+  { id: "rm", family: "deadline", x: 990, y: 110, open: "/lab/periodic?p=rm" },
+  { id: "edf", family: "deadline", x: 1112, y: 110, open: "/lab/periodic" },
+  { id: "lottery", family: "share", x: 84, y: 280, open: "/lab/cpu?s=cpu/lottery-against-stride" },
+  { id: "stride", family: "share", x: 254, y: 280, open: "/lab/cpu?s=cpu/lottery-against-stride&p=stride" },
+  { id: "cfs", family: "share", x: 424, y: 280, open: "/lab/cpu?s=cpu/waking-sleeper" },
+  { id: "eevdf", family: "share", x: 614, y: 280, open: "/lab/cpu?s=cpu/eevdf-short-request" },
+  { id: "gps", family: "fair", x: 84, y: 440, open: "/lab/link?s=link/fluid-and-packets" },
+  { id: "wfq", family: "fair", x: 254, y: 410, open: "/lab/link?p=gps~wfq" },
+  { id: "sfq", family: "fair", x: 434, y: 410, open: "/lab/link?s=link/lying-lengths" },
+  { id: "drr", family: "fair", x: 254, y: 502, open: "/lab/link?s=link/drr-small-quantum" },
+  { id: "drf", family: "resource", x: 84, y: 624, open: "/lab/cluster" },
+  { id: "router", family: "llm", x: 820, y: 410, open: "/lab/router" },
+  { id: "vtc", family: "llm", x: 820, y: 290, open: "/lab/engine" },
+  { id: "equinox", family: "llm", x: 1060, y: 290, open: "/lab/engine?p=vtc~equinox" },
+  { id: "dlpm", family: "llm", x: 920, y: 556, open: "/lab/engine?s=engine/locality" },
+  { id: "d2lpm", family: "llm", x: 1092, y: 556, open: "/lab/fleet" },
 ];
 
 /** [from, to, sideways bend of the arrow, dashed] */
@@ -66,7 +65,7 @@ export const EDGES: [string, string, number, boolean][] = [
   ["stride", "vtc", 56, false],
   ["sfq", "vtc", 0, false],
   ["drr", "dlpm", 40, false],
-  ["vtc", "dlpm", 60, true],
+  ["vtc", "dlpm", 90, true],
   ["dlpm", "d2lpm", 0, false],
   ["vtc", "equinox", 0, false],
 ];
