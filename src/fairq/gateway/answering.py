@@ -1,6 +1,6 @@
 """What the client of one request is told: comments while it waits, errors, and fairq's own header fields."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fairq.core.commands import Dispatch
 from fairq.core.job import Request
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fairq.gateway.pool import Pool
 
 Fields = list[tuple[bytes, bytes]]
+COMPLETED: Final = Outcome.COMPLETED
 
 
 class Answering(Receiver):
@@ -38,7 +39,7 @@ class Answering(Receiver):
         self._comments: Comments | None = None
         self._dispatched: Dispatch | None = None
         self._relay: Relay | Answer | None = None
-        self._outcome = Outcome.COMPLETED
+        self._outcome = COMPLETED
         self._is_stream = False  # what the client gets, or will get, is an event stream
 
     def comment_every(self, seconds: float) -> None:
@@ -48,9 +49,9 @@ class Answering(Receiver):
     def _our_fields(self) -> bytes:
         """`_our_headers`, and the outcome of a response that is known to be none, as lines."""
         dispatched = self._dispatched
-        if dispatched is None or self.pool.show_upstream or self._outcome is not Outcome.COMPLETED:
+        if dispatched is None or self.pool.show_upstream or self._outcome is not COMPLETED:
             headers = self._our_headers()
-            if self._outcome is not Outcome.COMPLETED:
+            if self._outcome is not COMPLETED:
                 headers.append(named(self._outcome))
             return field_lines(headers)
         waited = (dispatched.time - self.request.arrival) // 1_000_000

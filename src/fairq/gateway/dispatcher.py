@@ -156,11 +156,11 @@ class Dispatcher:
         if type(event) is ev.Admitted and scheduler.tenants.waiting and self._waits(id_ := event.request.id):
             admission.enter(event.request.flow, id_, self.calls[id_].size)
         for command in commands:
-            if isinstance(command, Dispatch):
+            if type(command) is Dispatch:
                 self.calls[command.id].dispatch(command)
-            elif isinstance(command, Ended):
+            elif type(command) is Ended:
                 self.calls.pop(command.id).ended(command)
-            elif isinstance(command, Reject):
+            elif type(command) is Reject:
                 self.calls[command.id].reject(command.outcome)
             else:
                 self.calls[command.id].abort()

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from functools import partial
 from itertools import count
 from typing import Protocol
@@ -60,6 +61,11 @@ class Gateway:
     recorder   takes every event and decision
     log        called with the record of each request that ended, and of each that was refused
     """
+
+    # Of the configuration, what every request asks for
+    body_bytes: int
+    waiting_comments: float  # seconds between two, 0 for none
+    adapters: Mapping[str, Fraction]
 
     def __init__(
         self, config: Config, recorder: Recorder, log: Callable[[str, Ended | ev.Refused], None] = lambda pool, _: None
@@ -187,6 +193,8 @@ class Gateway:
     def _adopt(self, config: Config) -> None:
         self.identifier = Identifier(config, self._auto)
         self._extra = {endpoint.path: endpoint for endpoint in config.endpoints}
+        self.body_bytes, self.waiting_comments = config.limits.body_bytes, config.queue.waiting_comments
+        self.adapters = config.cost.multipliers.adapters
         self._by_model = {model: self.pools[pool.name] for pool in config.pools for model in pool.models}
 
     def _is_live(self, tenant: str) -> bool:

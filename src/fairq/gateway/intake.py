@@ -56,7 +56,7 @@ class Intake:
         self._reading, self._tenant = reading, reading.tenant
         exchange.on_refused = self._body_refused
         exchange.on_gone = self._gone
-        exchange.read_body(self._on_body, gateway.config.limits.body_bytes)
+        exchange.read_body(self._on_body, gateway.body_bytes)
 
     def _read(self, head: RequestHead) -> Reading | None:
         """What the head says, or None: then it is refused."""
@@ -146,7 +146,7 @@ class Intake:
 
     def _enter(self, pool: Pool, peeked: Peeked | None, body: bytes) -> Call | None:
         answer = pool.admission.ask(self._tenant, len(body))
-        if isinstance(answer, Full):
+        if not isinstance(answer, list):
             outcome = Outcome.REFUSED_TOO_LARGE if answer is Full.NEVER else Outcome.REFUSED_QUEUE_FULL
             self._refuse(outcome, answer.value, pool=pool)
             return None
@@ -159,9 +159,8 @@ class Intake:
         counts_tokens = self._extra is None or self._extra.cost == "tokens"
         asks_usage = peeked is not None and streams and counts_tokens and not peeked.include_usage
         call = Call(pool, self._exchange, self._reading, request, peeked, body, asks_usage)
-        comments = self._gateway.config.queue.waiting_comments
-        if comments and streams:
-            call.comment_every(comments)
+        if self._gateway.waiting_comments and streams:
+            call.comment_every(self._gateway.waiting_comments)
         return call
 
     def _describe(self, peeked: Peeked | None, size: int) -> Request:
@@ -186,7 +185,7 @@ class Intake:
             arrival=arrival,
             size=units,
             model=model,
-            adapter=model if model in gateway.config.cost.multipliers.adapters else "",
+            adapter=model if model in gateway.adapters else "",
             tier=peeked.service_tier or "",
             # Where a further endpoint keeps its text is not known: then the whole body counts.
             input_bytes=peeked.prompt_bytes if extra is None else size,

@@ -11,12 +11,12 @@ from fairq.gateway.tenants import Identifier
 
 MAX_ID: Final = 128
 _RUN: Final = secrets.token_hex(5)
-_number: Callable[[], int] = count(1).__next__
+_number: Callable[[], int] = count(0x100000).__next__  # of six digits, as every id of a process should be
 
 
 def new_id() -> str:
     """Unique in this process, and by 40 random bits among others: a random number each would cost a system call."""
-    return f"{_RUN}{_number():06x}"
+    return _RUN + hex(_number())[2:]
 
 
 def given_id(head: RequestHead) -> str | None:

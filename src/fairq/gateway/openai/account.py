@@ -16,6 +16,7 @@ from fairq.core.cost import Source, Usage
 from fairq.core.number import ceil_div
 from fairq.gateway.openai.reports import Choice, PromptDetails, Reported, Response, decode_response
 
+UPSTREAM: Final = Source.UPSTREAM
 WHOLE: Final = -1  # the request, where choices have indices
 
 FINISH_REASONS: Final = frozenset({"stop", "length", "tool_calls", "content_filter"})
@@ -32,7 +33,7 @@ def usage_of(reported: Reported) -> Usage | None:
     if prompt is None and completion is None:
         return None
     prompt, cached = prompt or 0, (details and details.cached_tokens) or 0
-    return Usage(prompt, completion or 0, cached if cached < prompt else prompt, Source.UPSTREAM)
+    return Usage(prompt, completion or 0, cached if cached < prompt else prompt, UPSTREAM)
 
 
 def read_plain(body: bytes) -> tuple[Usage | None, str] | None:
