@@ -96,6 +96,16 @@ def test_what_is_wrong_with_an_option_is_one_line_that_names_it(given: list[str]
     assert said.err.count("\n") == 1
 
 
+def test_options_that_would_do_nothing_are_refused(tmp_path: Path) -> None:
+    study = ["sim", "router", *INLINE["router"], "--results", tmp_path / "x.parquet"]
+    for option in (["--json"], ["--measures"], ["--plot", tmp_path / "x.svg"], ["--csv", "-"]):
+        said = fairq(*study, *option)
+        assert (said.status, said.out) == (2, "")
+        assert said.err == f"fairq sim router: {option[0]}: does not go with --results, which keeps the measures only\n"
+    assert fairq("sim", "router", *INLINE["router"], "--jobs", "2").err.endswith("--jobs: goes with --results only\n")
+    assert not list(tmp_path.iterdir())
+
+
 def test_an_unknown_workload_is_named_by_the_option_or_by_the_file(tmp_path: Path) -> None:
     assert "fairq sim fleet: --workload = 'zz': unknown" in fairq("sim", "fleet", "--workload", "zz").err
     file = tmp_path / "x.yaml"

@@ -120,6 +120,12 @@ def _run(
     tables: Callable[[Sequence[R]], None],
     after: Callable[[Sequence[R]], None] | None,
 ) -> None:
+    for name, value in output._asdict().items():
+        option = "--json" if name == "as_json" else f"--{name}"
+        if value and output.results and name not in ("sweep", "results", "jobs", "backend"):
+            raise ConfigError(option, None, "does not go with --results, which keeps the measures only")
+        if value and not output.results and name in ("jobs", "backend"):
+            raise ConfigError(option, None, "goes with --results only")
     if output.results:
         run_study(scenario, output.sweep, output.results, output.jobs, output.backend)
         return
