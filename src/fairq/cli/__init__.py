@@ -56,8 +56,9 @@ def _main() -> int:
         return 0 if name else 2
     if name in ("--version", "-V"):
         from fairq import __version__
+        from fairq.form import form
 
-        print(f"fairq {__version__}")  # noqa: T201
+        print(f"fairq {__version__}, {form()}")  # noqa: T201
         return 0
     if name not in COMMANDS:
         from fairq.core.errors import UnknownName

@@ -1,12 +1,13 @@
 """Eligible: the earliest deadline among those that are eligible, for schedulers that ask for both (EEVDF)."""
 
 from heapq import heapify, heappop, heappush
+from typing import Any
 
 from fairq.core.number import Number
 from fairq.core.ranking import Ranking
 
-Key = tuple[Number, Number]
-"""(eligible from, deadline)"""
+Key = Any
+"""(eligible from, deadline). Which tuple it is counts: compiled code would copy one whose type it knew."""
 
 
 class Eligible(Ranking[str, Key]):
@@ -21,8 +22,8 @@ class Eligible(Ranking[str, Key]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.pending: list[tuple[Number, str, Key]] = []  # by eligibility
-        self.ready: list[tuple[Number, str, Key]] = []  # by deadline
+        self.pending: list[Any] = []  # (eligible from, name, key)
+        self.ready: list[Any] = []  # (deadline, name, key)
 
     def put(self, name: str, key: Key) -> None:
         self[name] = key
@@ -41,7 +42,8 @@ class Eligible(Ranking[str, Key]):
 
     def earliest(self, total: Number, weight: Number) -> str | None:
         """Of those with (eligible from) * weight <= total the one of least (deadline, name); no division is needed."""
-        pending, ready, get = self.pending, self.ready, self.get
+        pending, ready = self.pending, self.ready
+        get: Any = self.get
         while pending:
             since, name, key = pending[0]
             if get(name) is key:
@@ -53,7 +55,8 @@ class Eligible(Ranking[str, Key]):
             _, name, key = ready[0]
             if get(name) is key:
                 if key[0] * weight <= total:
-                    return name
+                    first: str = name
+                    return first
                 heappush(pending, (key[0], name, key))
             heappop(ready)
         return None

@@ -65,7 +65,7 @@ from fairq.core.number import Number
 from fairq.core.param import Param as Param
 
 Time = Any
-"""A whole number in every layer but a fluid, where times are rationals. Policies only compare, add and subtract them."""
+"""Whole in every layer but a fluid, where times are rationals. Policies only compare, add and subtract them."""
 
 
 class Unit(StrEnum):

@@ -9,8 +9,9 @@ from fairq.core.job import Job
 from fairq.core.memory import recall, remembered
 from fairq.core.policy import NOTHING_WAITS, Cause, Decision, Pick, Policy, Stop, Time, View, Why
 
-Entry = tuple[Any, int, str]
-"""(rank, seq, id) of a job, in this order of precedence."""
+Entry = Any
+"""(rank, seq, id) of a job, in this order of precedence. Which tuple it is counts: compiled code would copy one whose
+type it knew."""
 
 
 class JobPolicy(Policy):

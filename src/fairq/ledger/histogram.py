@@ -21,7 +21,7 @@ class Histogram:
     def __init__(self, bounds: Sequence[float]) -> None:
         self.bounds = bounds
         self.counts = [0] * (len(bounds) + 1)
-        self.total: float = 0
+        self.total: float = 0.0
 
     @property
     def count(self) -> int:

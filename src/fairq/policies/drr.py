@@ -23,12 +23,14 @@ from fairq.core.memory import pack, unpack
 from fairq.core.number import Number, exact, to_json
 from fairq.core.policy import NOTHING_WAITS, ROOMY, Decision, Layer, Need, Param, Pick, Time, Unit, View, Why
 from fairq.core.queues import FlowPolicy
+from fairq.core.ranking import Ranking
 
 
-class Ring(dict[str, Number]):
+class Ring(Ranking[str, Number]):
     """The active list: backlogged flow -> its deficit counter D. `turns`: whose turn it is, and all others in order."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.turns: deque[str] = deque()
 
     def put(self, flow: str, deficit: Number) -> None:
@@ -52,7 +54,7 @@ class DRR(FlowPolicy):
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
-        self.ring = self.ranking = Ring()  # type: ignore[assignment]
+        self.ring = self.ranking = Ring()
         self.quanta: dict[str, Number] = {}
         self.visited = ""  # the first in turn, once it has had its quantum
 

@@ -60,7 +60,7 @@ def send(
             policy.timer(now)
         sent = take(now, ROOMY)
         if sent is None:
-            if at is inf:
+            if at == inf:
                 break
             now = at
             continue
@@ -100,8 +100,8 @@ def pour(
     departures: list[Departure] = []
     coming = iter(arrivals)
     at, job = next(coming, END)
-    while at is not inf or fluid.waiting():
-        worked: Any = stalls.worked(at) if stalls and at is not inf else at
+    while at != inf or fluid.waiting():
+        worked: Any = stalls.worked(at) if stalls and at != inf else at
         end: Any = fluid.next_end() if fluid.waiting() else inf
         if end > worked:
             enter(job, worked)
