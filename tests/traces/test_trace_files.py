@@ -91,6 +91,10 @@ def test_vllms_own_time_stamps_are_read_as_its_relative_times_are(tmp_path: Path
         (JSON % "null", "mine.csv:1: input_tokens is missing"),
         (JSON % '1, "blocks_16": ["a"]', "mine.csv:1: blocks_16 = ['a']: must be a list of integers"),
         ("TIMESTAMP,ContextTokens,GeneratedTokens\nsoon,1,2\n", "mine.csv:2: TIMESTAMP = 'soon': must be a time"),
+        (
+            '{"arrival_s": 0, "input_tokens": 1, "output_tokens": 1, "think_s": 1e300}',
+            "think_s = 1e+300: must be at most",
+        ),
         (VLLM + "a,1,2,0,0,0,3,2\n", "mine.csv:2: last_token_s = '2': is before the time that must come before it"),
         (BLOCKS + "0,9,1,7 8\n1,9,1,8\n", "mine.csv:3: block 8 is the first here and after 7 elsewhere: an id must"),
         (BLOCKS + "0,9,1,7 8\n1,9,1,9 8\n", "mine.csv:3: block 8 is after 9 here and after 7 elsewhere: an id must"),

@@ -62,10 +62,12 @@ class Row:
         return number
 
     def seconds(self, key: str) -> float:
-        """A finite number of at least 0, of seconds unless the caller scales it."""
+        """A number from 0 to 1e15, of seconds unless the caller scales it."""
         number = self.number(key)
         if number < 0:
             raise self.wrong(key, "must not be negative")
+        if number > 1e15:
+            raise self.wrong(key, "must be at most 1e15")
         return number
 
     def wait(self, key: str) -> float | None:

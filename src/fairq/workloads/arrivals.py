@@ -6,7 +6,16 @@ from collections.abc import Callable
 from math import sqrt
 from random import Random
 
+from fairq.core.errors import ConfigError
+
 Clock = Callable[[float], float]
+MOST = 2_000_000
+
+
+def allowed(requests: float) -> None:
+    """Raises ConfigError: a slip of a digit should not fill the memory."""
+    if requests > MOST:
+        raise ConfigError("workload", None, f"about {requests:,.0f} requests; at most {MOST:,}")
 
 
 def poisson(chance: Random, rate: float, duration: float) -> list[float]:
@@ -45,6 +54,7 @@ def on_off(chance: Random, rate: float, on: float, off: float, duration: float, 
 
 def bursts(size: int, every: float, duration: float) -> list[float]:
     """`size` at once at 0, `every`, 2 * `every`, ... before `duration`."""
+    allowed(size * duration / every)
     times, n = [], 0
     while n * every < duration:
         times += [n * every] * size
@@ -60,6 +70,7 @@ def _active(until: float, on: float, cycle: float) -> float:
 
 def _by_operational_time(chance: Random, total: float, moment: Clock) -> list[float]:
     """A Poisson process of rate 1 over [0, total), each of its points moved to when so many have been due."""
+    allowed(total)
     times, amount = [], chance.expovariate(1)
     while amount < total:
         times.append(moment(amount))

@@ -105,6 +105,7 @@ def re_entry(chance: Random, traffic: Traffic, *, requests: int = 10, think: flo
 
     A closed loop: never more than one request of a client is in the system.
     """
+    arrivals.allowed(traffic.clients * requests)
     names = [f"c{client}" for client in range(traffic.clients)]
     made = traffic.requests(chance, [0.0] * (len(names) * requests), names * requests)
     first, rest = made[: len(names)], made[len(names) :]

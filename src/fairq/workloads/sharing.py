@@ -7,7 +7,7 @@ from random import Random
 from msgspec.structs import replace
 
 from fairq.traces.request import Request
-from fairq.workloads.arrivals import poisson
+from fairq.workloads.arrivals import allowed, poisson
 from fairq.workloads.lengths import geometric
 from fairq.workloads.prompts import Blocks, Text, tokens
 
@@ -54,6 +54,7 @@ def multi_turn(
     A turn comes after the answer before it, and about `think` seconds of reading (exponential).
     """
     blocks, told = Blocks(block), []
+    allowed(conversations * duration * turns)
     for number, at in enumerate(poisson(chance, conversations, duration)):
         client = f"c{chance.randrange(clients)}"
         text: Text = (("system", system),)
@@ -89,6 +90,7 @@ def tree_of_thoughts(
     "Locality-aware Fair Scheduling in LLM Serving" (arXiv 2501.14312). A thought waits for the one above it.
     """
     blocks, made = Blocks(block), []
+    allowed(trees * clients * sum(branches**depth for depth in range(1, min(height, 64) + 1)))
     for number in range(trees):
         for c in range(clients):
             name: Text = ((("tree", number, c), prefix),)

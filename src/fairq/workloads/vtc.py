@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from fairq.core.errors import UnknownName
 from fairq.traces.request import Request
+from fairq.workloads.arrivals import allowed
 from fairq.workloads.numpy_random import NumpyRandom
 
 Range = tuple[int, int]  # half open
@@ -68,6 +69,7 @@ def suite(name: str, duration: float | None = None, seed: int = 42) -> list[Requ
         raise UnknownName("suite", name, SUITES)
     known, chance = SUITES[name], NumpyRandom(seed)
     seconds = known.duration if duration is None else duration
+    allowed(sum(known.rates) * seconds)
     if known.form == "uniform":
         made = _steady(chance, known, known.rates, 0, seconds, known.on_off)
     elif known.form == "ramp":

@@ -176,6 +176,7 @@ def test_the_command_reports_what_it_found() -> None:
         ),
         ([str(DATA / "vllm/RTX4090_Llama-3.1-8B.csv"), "--pool-tokens", "0"], "must be at least 1"),
         ([str(DATA / "vllm/RTX4090_Llama-3.1-8B.csv"), "--first", "3"], "8 are needed"),
+        ([str(DATA / "vllm/RTX4090_Llama-3.1-8B.csv"), "--pool-tokens", "1000"], "requests are longer than the 992"),
     ],
 )
 def test_what_cannot_be_calibrated_is_one_line_and_status_2(arguments: list[str], message: str) -> None:

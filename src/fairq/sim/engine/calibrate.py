@@ -34,6 +34,7 @@ from msgspec.structs import replace
 from fairq.core.errors import FairqError
 from fairq.measure.latency import tpot
 from fairq.sim.engine.cost import Cost, Limits
+from fairq.sim.engine.kv import longest
 from fairq.sim.engine.least_squares import least_squares
 from fairq.sim.engine.simulate import simulate
 from fairq.traces import Request
@@ -107,7 +108,9 @@ def timings(requests: Iterable[Request], name: str = "the trace") -> list[Timing
 
 def fit(known: Sequence[Timing], limits: Limits | None = None) -> Fit:
     """`known` is the beginning of a recording, or all of it. Raises FairqError when too few requests can be used."""
-    known = known if limits is None else _in_waves(known, limits)
+    if limits is not None:
+        _check_lengths(known, limits)
+        known = _in_waves(known, limits)
     until = max((one.scheduled for one in known), default=0.0)
     alone = [one for one in known if one.last <= until]
     equations = _equations(known, alone, limits)
@@ -124,7 +127,8 @@ def fit(known: Sequence[Timing], limits: Limits | None = None) -> Fit:
 
 
 def compare(known: Sequence[Timing], cost: Cost, limits: Limits) -> Agreement:
-    """A simulation of these requests, first come first served, beside what was measured."""
+    """A simulation of these requests, first come first served, beside what was measured. Raises FairqError."""
+    _check_lengths(known, limits)
     calls, engine = simulate([(one.queued, one.prompt, one.output) for one in known], cost, limits)
     made = [(call.first or 0, call.finish or 0) for call in calls]
     simulated = sorted(range(len(known)), key=lambda i: (made[i][0], i))
@@ -146,6 +150,12 @@ def compare(known: Sequence[Timing], cost: Cost, limits: Limits) -> Agreement:
         same_order=fmean(one == other for one, other in zip(simulated, measured, strict=True)),
         preemptions=engine.preemptions,
     )
+
+
+def _check_lengths(known: Sequence[Timing], limits: Limits) -> None:
+    most = longest(limits)
+    if over := sum(one.prompt + max(one.output, 1) > most for one in known):
+        raise FairqError(f"{over} of {len(known)} requests are longer than the {most} tokens that the engine holds")
 
 
 def _equations(
