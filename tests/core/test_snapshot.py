@@ -71,10 +71,11 @@ def test_integer_tags_decide_as_exact_ones_where_charges_divide_by_weights() -> 
     from fairq.core.job import Flow, Job
     from fairq.core.number import exact, fixed
     from fairq.core.policy import ROOMY, Layer, Need, Pick
+    from fairq.policies.sfq import SFQ
 
     orders = []
     for normalize, rebase in ((exact, False), (fixed, True)):
-        policy = sfq.SFQ()
+        policy = SFQ()
         policy.bind(Layer(name="test", provides=frozenset(Need), normalize=normalize, rebase=rebase))
         for name, weight in (("A", 1), ("B", 2), ("C", 4)):
             policy.flow_changed(Flow(id=name, weight=Fraction(weight)), 0)

@@ -47,6 +47,12 @@ class MeterPolicy(FlowPolicy):
         self.meters[flow] = self.origin
         return self.origin
 
+    def advance(self, meter: Number) -> None:
+        """V goes on to `meter`."""
+        self.virtual_time = meter
+        if meter > REBASE_AT:
+            self.rebase()
+
     def rebase(self) -> None:
         if not self.layer.rebase:
             return

@@ -211,7 +211,7 @@ class FlowPolicy(Policy):
         return {
             "queues": {
                 flow: [job.id for job in queue if job.id not in self.cancelled]
-                for flow, queue in self.queues.items()
+                for flow, queue in sorted(self.queues.items())
                 if queue
             },
             "weights": {flow: list(weight) for flow, weight in sorted(self.weights.items()) if weight != ONE},

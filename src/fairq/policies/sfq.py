@@ -16,7 +16,7 @@ backlogged with fixed weights; q = the largest normalized charge since the busy 
 V - B <= M_i <= V + q, and the difference at most 2(q + B).
 """
 
-from fairq.core.meters import REBASE_AT, MeterPolicy
+from fairq.core.meters import MeterPolicy
 from fairq.core.number import Number
 from fairq.core.policy import Layer, Param, Time, Unit, Why
 from fairq.core.queues import ONE
@@ -44,9 +44,7 @@ class SFQ(MeterPolicy):
         meter = self.meters[flow]
         # Only a flow on credit lies behind V. V does not go back to it, or newcomers could lower V one after the other.
         if meter > self.virtual_time:
-            self.virtual_time = meter
-            if meter > REBASE_AT:
-                self.rebase()
+            self.advance(meter)
 
     # charge
     def charged(self, flow: str, amount: int) -> None:
