@@ -181,6 +181,24 @@ def test_an_order_that_takes_too_long_is_given_up_and_the_next_is_answered() -> 
     assert fine[0] == 200
 
 
+def test_the_same_order_is_computed_once() -> None:
+    order = b'{"layer": "cpu", "scenario": {"tasks": [{"id": "A", "burst": 1}]}}'
+
+    async def twice() -> tuple[tuple[int, bytes], tuple[int, bytes], tuple[int, bytes]]:
+        crew = Crew()
+        try:
+            first = await crew.answer(order, again=True)
+            crew.seconds = 0.001  # too little for any run
+            return first, await crew.answer(order, again=True), await crew.answer(order + b" ", again=True)
+        finally:
+            await crew.close()
+
+    first, second, other = asyncio.run(twice())
+    assert first == second
+    assert first[0] == 200
+    assert other[0] == 400
+
+
 def test_every_address_of_the_api_is_described() -> None:
     served = {route.path for route in Lab().routes() if route.path.startswith("/api/lab/")}  # type: ignore[attr-defined]
     assert served == set(document()["paths"])

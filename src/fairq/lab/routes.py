@@ -83,7 +83,7 @@ class Lab:
             order = bytes(msgspec.json.format(bytes(body), indent=-1))  # on one line
         except msgspec.DecodeError as error:
             return reply(*failure(400, "wrong_body", f"the body is not valid JSON: {error}"))
-        status, answer = await self.crew.answer(order)
+        status, answer = await self.crew.answer(order, again=True)
         return reply(status, answer, request)
 
     async def recent(self, request: Request) -> Response:
