@@ -31,7 +31,7 @@ export function RunCard({ answer, run, index, end, note }: { answer: Answer; run
         <button type="button" class="plain" aria-expanded={source} onClick={() => setSource(!source)}>{source ? t("sourceHide") : t("source")}</button>
       </header>
       <Timeline answer={answer} run={run} place={place} end={end} />
-      {(index === 0 || run.fluid) && <Legend answer={answer} run={run} />}
+      {(index < 2 || run.fluid) && <Legend answer={answer} run={run} />}
       <div class="said" role="group" aria-label={t("explanation")}>
         <p>{sentences(answer, run, place).filter(Boolean).map((text, nth) => <span key={nth}><Rich text={text} /> </span>)}</p>
         {found && <Compared what={found.what} of={found.of} names={names} />}
