@@ -145,6 +145,28 @@ def test_who_has_only_just_come_is_not_starved_yet_and_ten_seconds_later_it_is()
     assert views_of(folded(run))["late"].standing == Standing.STARVED
 
 
+def test_who_wanted_much_and_then_little_was_never_starved() -> None:
+    """Under sfq: while `brief` had work waiting it got its half, and its requests waited longer than they ran. Over the
+    whole minute it got less, for it asked for less."""
+    run = Recording()
+    run.upstream(2)
+    for _ in range(300):
+        run.admit("crowd", COST)
+    for _ in range(40):
+        run.admit("brief", COST)
+    for _ in range(550):
+        run.now += STEP
+        [first, *_] = run.running()
+        run.finish(first)
+        run.admit("crowd", COST)
+    tenants = views_of(folded(run))
+    assert tenants["brief"].share is not None
+    assert tenants["brief"].share < 0.1
+    assert tenants["brief"].fair == pytest.approx(tenants["brief"].share, abs=0.01)
+    assert tenants["brief"].standing == Standing.SERVED
+    assert tenants["crowd"].standing == Standing.FLOODING
+
+
 def test_a_pause_and_a_cap_are_named_before_anything_else() -> None:
     flows = [Flow(id="held", paused=True), Flow(id="capped", max_inflight=1)]
     run = Recording(Setup(flows=flows, wait_for_upstream=FAR))

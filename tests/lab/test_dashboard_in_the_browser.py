@@ -26,12 +26,18 @@ class Load:
         self.thread.start()
 
     async def _all(self) -> None:
-        async with httpx.AsyncClient(timeout=60, limits=httpx.Limits(max_connections=100)) as client:
-            await asyncio.gather(*(self._one(client, name) for name, n in self.clients.items() for _ in range(n)))
+        async with httpx.AsyncClient(timeout=300, limits=httpx.Limits(max_connections=200)) as client:
+            asking = [
+                asyncio.create_task(self._one(client, name)) for name, n in self.clients.items() for _ in range(n)
+            ]
+            await asyncio.to_thread(self.over.wait)
+            for each in asking:
+                each.cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
 
     async def _one(self, client: httpx.AsyncClient, tenant: str) -> None:
-        body = {"model": "simulated", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 24}
-        while not self.over.is_set():
+        body = {"model": "simulated", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 48}
+        while True:
             await client.post(f"{self.url}/chat/completions", json=body, headers={"x-fairq-tenant": tenant})
 
     def stop(self) -> None:
@@ -48,7 +54,7 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         f"listen: {{port: 0}}\nconsole: {{port: 0, admin_token: {TOKEN}}}\nledger: {{dir: {folder / 'ledger'}}}\n"
     )
     with fairq("serve", "-q", "-c", str(config), tells=[r"(http://\S+/v1)", r"console: (http://\S+)"]) as [api, origin]:
-        load = Load(api, {"crowd": 40, "few": 20})
+        load = Load(api, {"crowd": 120, "few": 30})
         try:
             yield origin
         finally:
@@ -84,7 +90,7 @@ def test_an_operator_sees_shares_bounds_and_reasons_and_changes_a_weight(browser
         )
         crowd, few = (page.locator(f'tr[data-tenant="{name}"]') for name in ("crowd", "few"))
         expect(few).to_be_visible(timeout=20_000)
-        # Forty clients against twenty: served by count it would be two to one, by equal weights it is half each.
+        # Four times as many clients: served by count it would be four to one, by equal weights it is half each.
         expect(crowd.locator(".share-box + output")).to_have_text(
             re.compile(r"^(4[5-9]|5[0-5])(\.\d)?%$"), timeout=60_000
         )
@@ -104,6 +110,25 @@ def test_an_operator_sees_shares_bounds_and_reasons_and_changes_a_weight(browser
         expect(page.get_by_text("Done, and written to the ledger.")).to_be_visible()
         expect(few.locator(".entitled")).to_have_text("75%", timeout=10_000)
         expect(page.locator(".changes")).to_contain_text("An operator changed weights: few 3")
+
+        few.get_by_role("button", name="Pause").click()
+        expect(page.locator("dialog")).to_contain_text("Pause few?")
+        page.get_by_role("button", name="Cancel").click()
+        expect(few).not_to_have_attribute("data-standing", "paused")
+        few.get_by_role("button", name="Pause").click()
+        page.get_by_role("button", name="Yes").click()
+        expect(page.locator('[data-headline="headline_paused"]')).to_contain_text("few is paused")
+        few.get_by_role("button", name="Resume").click()
+        page.get_by_role("button", name="Yes").click()
+        upstream = page.locator("[data-upstream]").first
+        upstream.get_by_role("button", name="Drain").click()
+        page.get_by_role("button", name="Yes").click()
+        expect(upstream).to_contain_text("draining")
+        expect(page.locator(".changes")).to_contain_text("gets no more requests")
+        expect(page.locator(".changes")).to_contain_text("few was resumed")
+        upstream.get_by_role("button", name="Take back").click()
+        page.get_by_role("button", name="Yes").click()
+        expect(upstream).to_contain_text("up")
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,15 @@ class Judgement:
     def __init__(self, pool: LivePool, now: int) -> None:
         world = pool.world
         self.minute, self._moment = (self._seen(pool, seconds, now) for seconds in (MINUTE, MOMENT))
-        self._weight = pool.weight
         self._waiting = world.waiting
         self._slots = sum(upstream.slots for upstream in world.upstreams.values())
-        self._bound = 2 * units(pool.tags.reach)  # by which a fair order may leave weight 1 behind
+        bound = 2 * units(pool.tags.reach)  # by which a fair order may leave weight 1 behind
+        self._starved = {
+            name
+            for seen in (self.minute, self._moment)
+            for name in seen.due
+            if seen.short(name, bound * float(pool.weight(name)))
+        }
 
     @staticmethod
     def _seen(pool: LivePool, seconds: int, now: int) -> Seen:
@@ -34,12 +39,11 @@ class Judgement:
             return Standing.PAUSED
         if tenant and queued and not tenant.open:
             return Standing.CAPPED
-        bound = self._bound * float(self._weight(name))
-        if any(seen.short(name, bound) for seen in (self.minute, self._moment)):
+        if name in self._starved:
             return Standing.STARVED
         if queued > self._slots and queued > FLOOD * self._waiting:
             return Standing.FLOODING
-        if (self.minute.ratio(name) or 0.0) > ABOVE:
+        if self._starved and (self.minute.ratio(name) or 0.0) > ABOVE:
             return Standing.ABOVE
         if queued and self.minute.wanting(name):
             return Standing.FAIR

@@ -52,8 +52,8 @@ def _pool(pool: PoolView, decisions: Sequence[Dispatch]) -> str:
         if bounds.held
         else f'<strong class="bad">{bounds.violations:,} violations in {bounds.decisions:,} decisions.</strong>'
     )
-    jain = pool.fairness.jain_charged
-    shared = "" if jain is None else f" Jain's index while jointly backlogged: {jain:.4f}."
+    jain = pool.fairness.jain_minute
+    shared = "" if jain is None else f" Jain's index of share / fair share, last minute: {jain:.4f}."
     return "\n".join(
         (
             f"<h2>{escape(pool.name)}: {escape(pool.policy)}, {escape(pool.settlement)}</h2>",
@@ -61,7 +61,7 @@ def _pool(pool: PoolView, decisions: Sequence[Dispatch]) -> str:
             f"virtual time {pool.virtual_time:,.0f}. {audit}{shared}</p>",
             _table(
                 "Tenants",
-                "tenant,weight,share of the last minute,entitled if all were backlogged,waiting,running,"
+                "tenant,state,weight,share of the last minute,fair,entitled if all were backlogged,waiting,running,"
                 "charged,actual,meter ahead,ended",
                 map(_tenant, pool.tenants),
             ),
@@ -94,11 +94,12 @@ def _pool(pool: PoolView, decisions: Sequence[Dispatch]) -> str:
 
 
 def _tenant(tenant: TenantView) -> tuple[object, ...]:
-    state = " (paused)" if tenant.paused else ""
     return (
-        tenant.id + state,
+        tenant.id,
+        tenant.standing.value,
         tenant.weight or "",
         _percent(tenant.share),
+        _percent(tenant.fair),
         _percent(tenant.entitled),
         tenant.waiting,
         tenant.inflight,

@@ -4,8 +4,9 @@ The fair share is the weighted max-min share: what a tenant's weight gives it, w
 for, and what that leaves goes to those that wanted more. How much each asked for is told by how it waited:
 
     had work waiting nearly always      more than there is
-    its requests wait longer than run   as much more as it would get without waiting: clients that ask again when they
-                                        are answered are all in flight for a while, and then all in the queue
+    its requests wait longer than run   as much more as it would get without waiting, but no more than its weight's part
+                                        of what went while it had work waiting: clients that ask again when they are
+                                        answered are all in flight for a while, and then all in the queue
     else                                what it got
 """
 
@@ -64,7 +65,9 @@ class Seen:
         got, waited, ran = window.charged[name], window.waited[name], window.ran[name]
         if window.backlogged.get(name, 0.0) >= NEARLY_ALWAYS:
             return None
-        return got * (waited + ran) // ran if waited > ran > 0 else got
+        if not waited > ran > 0:
+            return got
+        return max(got, min(got * (waited + ran) // ran, int(window.entitled.get(name, 0.0))))
 
     def ratio(self, name: str) -> float | None:
         """What it got / what it was due; None if that is nothing."""
