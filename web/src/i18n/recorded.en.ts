@@ -26,7 +26,7 @@ export const recordedEn = {
   received: "Processor time so far, and what the weight entitles to",
   receivedOf: (v: V) => `${v.received} of ${v.entitled}`,
   zoom: "Width of time",
-  zoomOf: (v: V) => `${v.n}× wide`,
+  zoomOf: (v: V) => `↔ ${v.n}×`,
   soFar: "Until now",
   perWeight: "Charged / weight",
   meanWait: "Mean wait",

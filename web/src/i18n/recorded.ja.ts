@@ -26,7 +26,7 @@ export const recordedJa = {
   received: "ここまでの CPU 時間と、重みに応じた取り分",
   receivedOf: (v: V) => `${v.received} / ${v.entitled}`,
   zoom: "時間軸の幅",
-  zoomOf: (v: V) => `横 ${v.n} 倍`,
+  zoomOf: (v: V) => `↔ ${v.n} 倍`,
   soFar: "ここまでの累計",
   perWeight: "課金 / 重み",
   meanWait: "平均待ち",
