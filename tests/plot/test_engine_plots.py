@@ -159,6 +159,8 @@ def test_a_sweep_over_the_quantum_is_fairness_against_locality() -> None:
     ]
     assert list(hits.lines[0].get_ydata()) == pytest.approx(means)
     assert list(plane.lines[0].get_xdata()) == pytest.approx(means)
+    low, high = apart.get_ylim()
+    assert all(low < float(y) < high for line in apart.lines for y in line.get_ydata())
     bound = [float(y) for y in apart.lines[-1].get_ydata()]
     assert bound[2] - bound[0] == pytest.approx(2 * (100_000 - 1), rel=0.2)  # 2(U + Q); U by what ran together
 

@@ -72,7 +72,9 @@ def draw(scenario: EngineScenario, runs: Sequence[EngineRun]) -> Figure:
     limits = [one.limit for one in swept.values() if one.limit is not None]
     if len(limits) == len(sizes):
         columns[0].plot(sizes, limits, **BOUND)
+        shown = [one.gap for one in (*swept.values(), *beside.values()) if one.gap > 0] + limits
         columns[0].set_yscale("log")  # it is far above
+        columns[0].set_ylim(min(shown) / 2, max(shown) * 2)
         columns[0].yaxis.set_minor_formatter(NullFormatter())
         thousands(columns[0])
     columns[-1].set_xlabel("quantum (tokens)")
@@ -80,7 +82,7 @@ def draw(scenario: EngineScenario, runs: Sequence[EngineRun]) -> Figure:
         figure,
         [
             Line2D([], [], color=COLOURS[0], marker="o", label="dlpm, by its quantum"),
-            Line2D([], [], label="bound 2(U + quantum)", **BOUND),
+            Line2D([], [], label="bound of the theorem", **BOUND),
             *(
                 Line2D([], [], color=INK, marker=marker, linestyle=":", label=spec)
                 for spec, marker in zip(beside, OTHERS, strict=False)
@@ -99,8 +101,11 @@ def against(axes: Axes, swept: Mapping[int, Point], beside: Mapping[str, Point])
         linewidth=1.7,
     )
     for index, (size, one) in enumerate(swept.items()):
-        beside_it = (5, -10) if index % 2 else (-2, 7)
-        axes.annotate(f"{size:,}", (100 * one.hits, one.gap), xytext=beside_it, textcoords="offset points", fontsize=8)
+        beside_it, side = (5, -10) if index % 2 else (-2, 7), "left"
+        if index == len(swept) - 1:  # there policies without a quantum are, and to the right stand their names
+            beside_it, side = (-7, -4), "right"
+        where = 100 * one.hits, one.gap
+        axes.annotate(f"{size:,}", where, xytext=beside_it, textcoords="offset points", fontsize=8, ha=side)
     for (spec, one), marker in zip(beside.items(), OTHERS, strict=False):
         axes.plot([100 * one.hits], [one.gap], marker=marker, color=INK, markersize=6)
         axes.annotate(spec, (100 * one.hits, one.gap), (7, -3), textcoords="offset points", fontsize=8)
@@ -115,7 +120,7 @@ def against(axes: Axes, swept: Mapping[int, Point], beside: Mapping[str, Point])
 
 def point(runs: Iterable[EngineRun]) -> Point:
     found = list(runs)
-    limits = [bound.limit for run in found for bound in run.bounds if bound.name == "dlpm-gap"]
+    limits = [bound.limit for run in found for bound in run.bounds if bound.name.endswith("lpm-gap")]
     known = [limit for limit in limits if limit is not None]
     return Point(
         hits=mean(run.cache_hit_ratio or 0.0 for run in found),
