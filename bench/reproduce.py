@@ -1,10 +1,13 @@
 """What others measured, beside what the simulated engine says of the same requests. Prints Markdown tables.
 
 python -m bench reproduce
+python -m bench reproduce --spread    how much the engine's speed, 1.2 % either way, moves the mean differences
 """
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import NamedTuple
 
 from fairq.measure.service import Difference, ServiceOverTime
@@ -84,6 +87,18 @@ def overload() -> Iterator[tuple[str, Told, Told]]:
         yield name, measured(theirs), simulated(policy, workload=f"vtc-overload:duration={seconds}")
 
 
+def spread() -> Iterator[tuple[str, float, list[float]]]:
+    """(name, measured mean difference, the same simulated at 13 speeds, from 1.2 % faster to as much slower)"""
+    cost = PRESETS["a10g-llama2-7b"].cost
+    speeds = [{name: round(getattr(cost, name) * (1 + k * 0.002)) for name in "abcd"} for k in range(-6, 7)]
+    arena_trace, two = {"trace": str(DATA / "vtc_real_trace.csv")}, {"workload": "vtc-overload"}
+    rows = [(name, *ARENA[name], arena_trace) for name in list(ARENA)[:5]]
+    rows.append(("VTC, two clients", *OVERLOAD["VTC"][:2], two))
+    for name, policy, theirs, given in rows:
+        ours = [simulated(policy, cost=speed, **given).difference.mean for speed in speeds]
+        yield name, measured(theirs).difference.mean, ours
+
+
 def cards() -> Iterator[tuple[str, Fit, Agreement]]:
     """vLLM's timings: calibrated on the first half, compared on all."""
     for card, preset in CARDS.items():
@@ -100,6 +115,11 @@ def hit_ratios() -> Iterator[tuple[str, float, float]]:
 
 
 def main(arguments: list[str]) -> None:
+    if arguments == ["--spread"]:
+        _print_spread()
+        return
+    if arguments:
+        sys.exit(f"bench reproduce: {' '.join(arguments)}: only --spread may follow")
     _differences("VTC's Chatbot Arena trace: 27 clients, 10 minutes, pool of 10,000 tokens", arena())
     _differences("Two clients that overload the engine, 1.5 and 3 requests per second", overload())
     print("\n### vLLM 0.19 with Llama-3.1-8B, calibrated on the first half of each file\n")
@@ -112,6 +132,13 @@ def main(arguments: list[str]) -> None:
     print("\n### Blocks that a prefix cache without limit finds\n\n| trace | published | fairq |\n|---|---|---|")
     for name, published, ours in hit_ratios():
         print(f"| {name} | {published:.4f} | {ours:.4f} |")
+
+
+def _print_spread() -> None:
+    print("| policy | measured | simulated: mean | deviation | least | most |\n|---|---|---|---|---|---|")
+    for name, theirs, ours in spread():
+        told = (theirs, fmean(ours), stdev(ours), min(ours), max(ours))
+        print(f"| {name} | {' | '.join(f'{value:.1f}' for value in told)} |")
 
 
 def _differences(title: str, rows: Iterator[tuple[str, Told, Told]]) -> None:
