@@ -155,22 +155,23 @@ class Chunked:
                     if size and at + size + 4 == len(data) and data.endswith(b"\r\n"):
                         self.whole = True
                         return data[at + 2 : -2], -1
-                    if data == _LAST_CHUNK:
-                        return b"", 5
             self.whole = False
-            payload = self._plain(data)
-            if payload is not None:
-                return payload, -1
+            found = self._plain(data)
+            if found is not None:
+                return found
             self._hand_over()
         return self._feed(data)
 
-    def _plain(self, data: bytes) -> bytes | None:
-        """The payload of plain chunks; the first and the last may be cut in it. None if there is anything else."""
+    def _plain(self, data: bytes) -> tuple[bytes, int] | None:
+        """As `feed`, of plain chunks: the first may be cut in `data`, so may the last, or the message and `data` end
+        together. None if there is anything else."""
         left, at, size = self._left, 0, len(data)
         whole = not left
         payload: list[bytes] = []
         while at < size:
             if not left:
+                if size - at == len(_LAST_CHUNK) and data.endswith(_LAST_CHUNK):
+                    return b"".join(payload), size
                 end = data.find(b"\r\n", at + 1, at + 6)
                 left = _size(data[at:end]) if end > 0 else 0
                 if not left:
@@ -186,7 +187,7 @@ class Chunked:
             else:
                 return None
         self._left, self.whole = left, whole
-        return b"".join(payload)
+        return b"".join(payload), -1
 
     def _hand_over(self) -> None:
         """What is left of a chunk is a chunk of its own to llhttp, behind a head that says no more than `chunked`."""
