@@ -15,7 +15,10 @@ from fairq.core.ranking import Ranking
 scalars = st.integers() | st.text(max_size=3) | st.booleans() | st.none() | st.fractions()
 values = st.recursive(
     scalars | st.sets(st.text(max_size=2), max_size=3),
-    lambda inner: st.dictionaries(st.text(max_size=2) | st.sampled_from(sorted(KINDS)), inner, max_size=3) | st.lists(inner, max_size=3).map(tuple),
+    lambda inner: (
+        st.dictionaries(st.text(max_size=2) | st.sampled_from(sorted(KINDS)), inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+    ),
     max_leaves=8,
 )
 
