@@ -69,11 +69,11 @@ class Server:
         self.loop = loop = asyncio.get_running_loop()
         if self._deadlines is None:
             self._deadlines = Deadlines(loop.time)
-        self._listener = await loop.create_server(self._connection, host, port, backlog=4096)
+        listener: Any = await loop.create_server(self._connection, host, port, backlog=4096)
+        self._listener = listener
         if self._own_deadlines:
             self._deadlines.start()
-        sockets: Any = self._listener.sockets  # a tuple, says asyncio; uvloop's is a list
-        self.port = sockets[0].getsockname()[1]
+        self.port = listener.sockets[0].getsockname()[1]  # in a tuple, says asyncio's type; uvloop has a list
 
     def _connection(self) -> asyncio.Protocol:
         return cast(asyncio.Protocol, Connection(self))
