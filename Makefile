@@ -7,7 +7,7 @@ PAGE   := hatch_build.py $(shell find web -name node_modules -prune -o -name '.*
 
 Q := --quiet --disable-pip-version-check
 
-.PHONY: help setup chromium serve demo compiled test test-slow lint bench clean
+.PHONY: help setup chromium serve demo compiled test test-slow test-compiled lint bench clean
 .DEFAULT_GOAL := help
 
 help:            ## this list
@@ -57,6 +57,10 @@ test: lint chromium ## ruff, mypy --strict and every test but the slow ones
 
 test-slow: setup ## the long runs: more requests, more random bytes, deeper exploration
 	$(BIN)/python -m pytest -q -m slow
+
+test-compiled: compiled ## the tests of what is compiled, on the compiled form
+	PYTHONPATH=$(CURDIR)/build/compiled FAIRQ_FORM=compiled $(BIN)/python -m pytest -q -m 'not slow' -n 2 --dist loadfile \
+	tests/test_compiled.py tests/core tests/policies tests/placements tests/ledger tests/http1 tests/sim tests/gateway
 
 bench: setup     ## ratios against peers and limits, measured in one run
 	$(BIN)/python -m bench

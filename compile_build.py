@@ -57,7 +57,8 @@ def compile_into(folder: Path) -> None:
         os.chdir(scratch)
         shutil.copytree(root / "src", "src", ignore=shutil.ignore_patterns("static", "__pycache__"))
         shutil.copy(root / "mypyc_plugin.py", ".")
-        Path("mypy.ini").write_text("[mypy]\nstrict = True\nmypy_path = src\nplugins = mypyc_plugin.py\n")
+        # `make lint` is strict; here packages may be missing that fairq needs only when it runs.
+        Path("mypy.ini").write_text("[mypy]\nignore_missing_imports = True\nplugins = mypyc_plugin.py\n")
         os.environ["MYPYPATH"] = "src"
         os.chdir("src")
         options = ["--config-file=../mypy.ini", f"--cache-dir={root / 'build' / 'mypyc_cache'}"]

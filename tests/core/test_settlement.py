@@ -11,8 +11,9 @@ from tests.core.engine import Slots
 from tests.core.pool import SECOND, TOKENS, Pool
 
 from fairq.core import events as ev
-from fairq.core.cost import CostModel, Source
-from fairq.core.job import Flow
+from fairq.core.cost import CostModel, Source, Usage
+from fairq.core.estimator import Estimator
+from fairq.core.job import Flow, Request
 from fairq.core.lifecycle import Outcome
 from fairq.core.settlement import Forward
 from fairq.policies.sfq import SFQ
@@ -131,9 +132,13 @@ def carry(pool: Pool, tenant: str) -> int:
 FLAT = CostModel(alpha=Fraction(0), beta=Fraction(1), default_output=100, context_length=5000)
 
 
+class Unlearned(Estimator):
+    def learn(self, request: Request, usage: Usage, natural_end: bool) -> None: ...
+
+
 def unlearned(pool: Pool) -> None:
     """Estimates stay at the prior: only the carry makes a difference then."""
-    pool.scheduler.estimator.learn = lambda *given: None  # type: ignore[method-assign, assignment]
+    pool.scheduler.estimator = Unlearned(pool.scheduler.setup.cost)
 
 
 def test_an_underestimate_is_charged_with_the_next_request() -> None:

@@ -64,7 +64,8 @@ class JobPolicy(Policy):
         id_ = job.id
         self.jobs[id_] = job
         if job.flow not in self.closed:
-            self.entries[id_] = entry = (self.rank(job), job.seq, id_)
+            entry = self.entry(job)
+            self.entries[id_] = entry
             heappush(self.heap, entry)
 
     def cancel(self, job: Job, now: Time) -> None:
@@ -139,12 +140,16 @@ class JobPolicy(Policy):
             heappop(heap)
         return None
 
+    def entry(self, job: Job) -> Entry:
+        return self.rank(job), job.seq, job.id
+
     def place(self, job: Job) -> None:
         """Puts a waiting job where its rank says, or takes it out while its flow is closed."""
         if job.flow in self.closed:
             self.entries.pop(job.id, None)
             return
-        self.entries[job.id] = entry = (self.rank(job), job.seq, job.id)
+        entry = self.entry(job)
+        self.entries[job.id] = entry
         heappush(self.heap, entry)
         if len(self.heap) > 2 * len(self.entries) + 64:
             self.renew()
