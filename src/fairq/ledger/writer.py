@@ -130,7 +130,8 @@ class Writer:
             line = encode(head) + b"\n"
             rest = memoryview(line)
             while rest:
-                rest = rest[self._disk.write(file, rest) :]
+                done = self._disk.write(file, rest)  # in the slice itself, mypyc would call it twice
+                rest = rest[done:]
         except OSError as error:
             try:
                 if file is not None:
