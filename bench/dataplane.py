@@ -1,8 +1,7 @@
 """CPU time of the data plane per request and per event of a stream, as ratios to nginx and beside two Rust routers.
 
-    python -m bench dataplane [--rounds 5] [--requests 2000] [--compiled PROGRAM]
+    python -m bench dataplane [--rounds 5] [--requests 2000]
 
-`--compiled`: the fairq of an environment that has the compiled wheel, measured beside the one that runs this.
 Everything of fairq is on: ledger with fsync, request log to a file, console folding the stream, keys and accounting.
 nginx writes its access log. CPU is user and system time of the process under test and its threads, read before and
 after; rounds are interleaved, so that a noisy neighbour meets all alike. Shown are the median of rounds, and the median
@@ -18,7 +17,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -47,7 +45,8 @@ MODES = [
 ]
 
 
-def fairq(program: Path, port: int, upstream: int, folder: Path) -> list[str]:
+def fairq(port: int, upstream: int, folder: Path) -> list[str]:
+    program = Path(sys.executable).parent / "fairq"
     url = f"http://127.0.0.1:{upstream}"
     options = ["--upstream", url, "--max-inflight", "64", "--port", str(port), "--console-port", "0"]
     return [str(program), "serve", *options, "--ledger", str(folder / "ledger")]
@@ -118,12 +117,9 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--requests", type=int, default=2000, help="per round; a tenth of it for streams")
     parser.add_argument("--only", action="append", help="names of those to measure")
-    parser.add_argument("--compiled", type=Path, metavar="PROGRAM", help="another fairq: that of the compiled wheel")
     given = parser.parse_args(arguments)
     found, missing = peers()
-    if given.compiled is not None:
-        found.insert(0, Peer("compiled", partial(fairq, given.compiled)))
-    found.insert(0, Peer("fairq", partial(fairq, Path(sys.executable).parent / "fairq")))
+    found.insert(0, Peer("fairq", fairq))
     if given.only:
         found = [peer for peer in found if peer.name in given.only]
     for reason in missing:
