@@ -77,9 +77,9 @@ class UsageStripper:
 
     def finish(self) -> bytes:
         """The end of the stream. A usage report without its blank line is one all the same."""
-        rest = [*self._held, self._line]
+        rest = [*self._held, self._line] if self._held or self._line else []
         self._held, self._line, self.between = [], b"", True
-        return b"" if reports_only_usage(_data(rest)) else b"".join(rest)
+        return b"" if not rest or reports_only_usage(_data(rest)) else b"".join(rest)
 
     def _pass(self, piece: bytes, out: list[bytes]) -> None:
         out.append(piece)
