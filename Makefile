@@ -60,7 +60,7 @@ test-slow: setup ## the long runs: more requests, more random bytes, deeper expl
 
 test-compiled: compiled ## the tests of what is compiled, on the compiled form
 	PYTHONPATH=$(CURDIR)/build/compiled FAIRQ_FORM=compiled $(BIN)/python -m pytest -q -m 'not slow' -n 2 --dist loadfile \
-	tests/test_compiled.py tests/core tests/policies tests/placements tests/ledger tests/http1 tests/sim tests/gateway
+	tests/test_compiled.py tests/core tests/policies tests/placements tests/ledger tests/sim
 
 bench: setup     ## ratios against peers and limits, measured in one run
 	$(BIN)/python -m bench
