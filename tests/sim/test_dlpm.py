@@ -6,6 +6,7 @@ from itertools import combinations
 from statistics import mean
 
 import pytest
+from msgspec.structs import replace
 from tests.sim.engines import both, engine
 
 from fairq.core.job import Generation, Job
@@ -195,10 +196,12 @@ def _fields(limits: Limits) -> dict[str, object]:
     return {name: getattr(limits, name) for name in Limits.__struct_fields__}
 
 
-def test_a_used_up_quota_is_refilled_between_events() -> None:
+@pytest.mark.parametrize("head", ["stop", "skip"])  # it tries all that wait anyhow, so nothing is skipped on top
+def test_a_used_up_quota_is_refilled_between_events(head: str) -> None:
     """A has quota and runs, B waits and has none: as soon as A's is used up by tokens, both get a quantum and B's short
     request is admitted, though no request has ended."""
     limits = Limits(pool_tokens=10 * BLOCK, block_tokens=BLOCK, max_sequences=4, step_tokens=128, reserve="limit")
+    limits = replace(limits, head=head)
     shapes = [("A", 16, 100), ("B", 16, 8), ("A", 100, 50), ("B", 8, 8)]
     for kind in (Stepping, Jumping):
         calls = [
