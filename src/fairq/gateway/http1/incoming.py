@@ -149,35 +149,36 @@ class Incoming(Endpoint):
             return
         self._phase = BODY
         try:
-            self._collector = collector = Collector(exchange.framing, on_body, limit)
+            collector = Collector(exchange.framing, on_body, limit)
         except BadMessage as refusal:
             self._refuse(refusal)
             return
+        self._collector = collector
         self._listen(True)
         self._pending = b""
-        if data:
-            self._collect(data)
-        if self._collector is collector:
+        if not data or self._collect(data):
             self._mark = collector.received
             self._deadlines.arm(self, self.server.limits.sender_seconds)
 
-    def _collect(self, data: bytes) -> None:
+    def _collect(self, data: bytes) -> bool:
+        """Take bytes of the body. Whether more must come."""
         collector = self._collector
         assert collector is not None
         try:
             end = collector.feed(data)
             if end < 0:
                 self._hold(collector.received)
-                return
+                return True
         except BadMessage as refusal:
             self._refuse(refusal)
-            return
+            return False
         self._collector = None
         self._phase = COMPLETE
         self._pending = data[end:]
         self._hold(0)
         self.due = NEVER
         self.call(collector.deliver, collector.body())
+        return False
 
     def _discard(self, data: bytes) -> None:
         skip = self._skip

@@ -191,13 +191,13 @@ class Link(Timed):
         receiver = transfer.receiver
         if receiver is not None:
             receiver.on_head(head, framing)
-        if self._transfer is not transfer:
+        if not self._carries(transfer):
             return
         if pending:
             self.data_received(pending)
         elif framing.kind == "none" or (framing.kind == "length" and not size):
             self._complete(transfer)
-        if self._transfer is transfer and not transfer.paused:
+        if self._carries(transfer) and not transfer.paused:
             self._deadlines.arm(self, limits.idle_seconds)
 
     def _understand(self, transfer: Transfer, data: bytes) -> tuple[ResponseHead, Framing]:
@@ -229,9 +229,14 @@ class Link(Timed):
         if end >= 0:
             self._end_at(transfer, end, data)
 
+    def _carries(self, transfer: Transfer) -> bool:
+        """Asked again after calls that may have ended it: in the compiled form, the type checker's belief that an
+        attribute still is what it was would be enforced."""
+        return self._transfer is transfer
+
     def _end_at(self, transfer: Transfer, end: int, data: bytes) -> None:
         """The response ends at this place in `data`, unless its receiver has given up meanwhile."""
-        if self._transfer is transfer:
+        if self._carries(transfer):
             if end < len(data):
                 self._keep = False  # bytes that nobody asked for
             self._complete(transfer)
