@@ -279,16 +279,16 @@ def test_an_unused_connection_is_closed_after_its_time() -> None:
     assert not upstream.links
 
 
+class Silent(Upstream):
+    async def open(self) -> Link:
+        await asyncio.Event().wait()
+        raise AssertionError("it never opens")
+
+
 def test_connecting_has_its_time() -> None:
     async def main() -> None:
         clock = Clock()
-        upstream = Upstream("192.0.2.1", 9, limits=ClientLimits(connect_seconds=3), deadlines=clock.deadlines)
-
-        async def open_never() -> Link:
-            await asyncio.Event().wait()
-            raise AssertionError("it never opens")
-
-        upstream.open = open_never  # type: ignore[method-assign]
+        upstream = Silent("192.0.2.1", 9, limits=ClientLimits(connect_seconds=3), deadlines=clock.deadlines)
         recorder = Recorder()
         upstream.send(b"GET", b"/", [(b"host", b"h")], b"", recorder)
         clock.advance(3)
