@@ -84,7 +84,7 @@ async def test_each_request_has_its_tenants_key_and_its_recorded_lengths(
 @scripted
 async def test_prompts_differ_but_for_recorded_prefixes(upstream: ScriptedUpstream, folder: Path) -> None:
     path = folder / "mine.csv"
-    path.write_text("arrival_s,input_tokens,output_tokens,blocks_4\n0,10,1,1 2 3\n0,10,1,1 2 4\n0,10,1,9 2 3\n")
+    path.write_text("arrival_s,input_tokens,output_tokens,blocks_4\n0,10,1,1 2 3\n0,10,1,1 2 4\n0,10,1,9 8 7\n")
     await played(path, upstream, api="completions", stream=False, ignore_eos=False)
     prompts = sorted((request.json["prompt"].split() for request in upstream.requests), key=str)
     assert {request.target for request in upstream.requests} == {"/v1/completions"}

@@ -147,7 +147,7 @@ def test_lies_about_the_length_move_packets_under_wfq_and_not_under_sfq() -> Non
         ("--packet A:-1:3", "arrival = '-1': must be at least 0"),
         ("--flow B --packet A:0:1", "packets[0].flow = 'A': there is no such flow"),
         ("--flow A --flow A --packet A:0:1", "flows[1].id = 'A': given twice"),
-        ("--packet A:0:1 --rate 0", "--rate: rate = '0': must be greater than 0"),
+        ("--packet A:0:1 --rate 0", "--rate = '0': must be greater than 0"),
         ("--packet A:0:1 --rate nan", "must be a number such as"),
         ("--packet A:0:1 --stall 5:0", "stalls[0].for = '0': must be at least 1"),
         ("--packet A:0:1 --stall 5:3 --stall 6:1", "stalls[1].at = '6': must come after the stall before it has ended"),
