@@ -111,8 +111,8 @@ class Notes:
         self.came, self.admitted, self.left = [], [], []
 
 
-class Watched(Stepping):
-    """The engine iteration by iteration. `notes` are to be set before it runs."""
+class Noted(Batch):
+    """An engine that tells `notes` who comes, is admitted and goes. They are to be set before it runs."""
 
     notes: Notes
 
@@ -128,6 +128,10 @@ class Watched(Stepping):
     def _end(self, call: Call, reason: str) -> None:
         super()._end(call, reason)
         self.notes.end(call)
+
+
+class Watched(Noted, Stepping):
+    """The engine iteration by iteration."""
 
     def _carry_out(self, decoding: list[Call]) -> None:
         prefilled = sum(size for _, size in self.chunks)

@@ -8,7 +8,7 @@ from fairq.core.job import Flow, Generation, Job
 from fairq.core.number import to_json
 from fairq.core.placement import Placement, Upstream
 from fairq.core.policy import Layer
-from fairq.lab.engine import Ear, Notes
+from fairq.lab.engine import Ear, Noted, Notes
 from fairq.placements import make as make_placement
 from fairq.placements.d2lpm import D2LPM
 from fairq.placements.holdings import Holdings, prefix_of
@@ -25,24 +25,7 @@ from fairq.sim.fleet.scenario import ROUTER, FleetScenario
 from fairq.sim.trace import Step
 
 
-class WatchedMember(Member):
-    """`notes` are to be set before it runs."""
-
-    notes: Notes
-
-    def _arrive(self, call: Call) -> None:
-        super()._arrive(call)
-        if call.job.seq in self.calls:
-            self.notes.arrive(call)
-
-    def _enter(self, call: Call) -> None:
-        super()._enter(call)
-        self.notes.enter(call)
-
-    def _end(self, call: Call, reason: str) -> None:
-        super()._end(call, reason)
-        self.notes.end(call)
-
+class WatchedMember(Noted, Member):
     def _iterate(self) -> None:
         prefilled = self.prefilled_tokens
         batch = self.batch
