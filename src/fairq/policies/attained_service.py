@@ -29,6 +29,7 @@ class AttainedService(FlowPolicy):
         Param(name="input", default=1, low=0, text="param.vtc.input"),
         Param(name="output", default=2, low=0, text="param.vtc.output"),
     )
+    memory = ("began", "kept")
     half_life: int
     input: int
     output: int
@@ -79,9 +80,8 @@ class AttainedService(FlowPolicy):
 
     def state(self) -> dict[str, Any]:
         attained = {flow: list(one) for flow, one in self.attained.items()}
-        return super().state() | {"attained": attained, "began": dict(self.began), "kept": dict(self.kept)}
+        return super().state() | {"attained": attained}
 
     def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
         self.attained = {flow: (service, at) for flow, (service, at) in state["attained"].items()}
-        self.began, self.kept = dict(state["began"]), dict(state["kept"])
         super().restore(state, jobs)
