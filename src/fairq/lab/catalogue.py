@@ -77,7 +77,8 @@ def _scenario(path: Path, scenario: Scenario) -> ScenarioView:
 def _policy(policy: type[Policy]) -> PolicyView:
     file = sys.modules[policy.__module__].__file__
     assert file
-    source = Path(file).read_text(encoding="utf-8")
+    path = Path(file).parent / f"{policy.__module__.rpartition('.')[2]}.py"  # compiled, the file is a library beside it
+    source = path.read_text(encoding="utf-8")
     lines = source.splitlines()
     tree = ast.parse(source)
     end = tree.body[0].end_lineno or 0
@@ -95,7 +96,7 @@ def _policy(policy: type[Policy]) -> PolicyView:
         needs=sorted(policy.needs),
         layers=_layers(policy),
         params=[_param(param) for param in policy.params],
-        file=Path(file).name,
+        file=path.name,
         source=source,
         rules=rules,
         methods=methods,

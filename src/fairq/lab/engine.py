@@ -10,7 +10,7 @@ from fairq.core.policy import Pick, Policy, View, Why
 from fairq.policies import make
 from fairq.sim.engine.batch import Batch
 from fairq.sim.engine.call import Call
-from fairq.sim.engine.closed import Closed, without
+from fairq.sim.engine.closed import Closed, Mixin, without
 from fairq.sim.engine.run import EngineRun, bind
 from fairq.sim.engine.scenario import SECOND, EngineScenario
 from fairq.sim.engine.stepping import Stepping
@@ -111,7 +111,7 @@ class Notes:
         self.came, self.admitted, self.left = [], [], []
 
 
-class Noted(Batch):
+class Noted(Mixin):
     """An engine that tells `notes` who comes, is admitted and goes. They are to be set before it runs."""
 
     notes: Notes

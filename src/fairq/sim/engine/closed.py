@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Iterable
 from heapq import heappush
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -16,6 +16,14 @@ from fairq.sim.engine.batch import Batch
 from fairq.sim.engine.call import Call
 from fairq.sim.engine.jumping import Jumping
 from fairq.sim.engine.stepping import Stepping
+
+
+if TYPE_CHECKING:
+    Mixin = Batch
+else:
+    # Compiled, a class with two bases of which neither adds attributes to a third takes the third's table of methods:
+    # a mixin for engines must not be an engine itself.
+    Mixin = object
 
 
 class Follower(NamedTuple):
@@ -32,7 +40,7 @@ def without(calls: Iterable[Call], followers: Iterable[Follower]) -> list[Call]:
     return [call for call in calls if call not in later]
 
 
-class Closed(Batch):
+class Closed(Mixin):
     followers: dict[Call, list[Follower]]
     arrived: int = 0
 
