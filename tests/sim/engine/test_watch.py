@@ -9,6 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.sim.engines import CLIENTS, engine, engines, families, traffic
 
+from fairq.core.job import Generation
+from fairq.core.number import Number
 from fairq.policies.dlpm import DLPM
 from fairq.policies.vtc import VTC
 from fairq.sim.engine.bounds import MOST_PAIRED, Bound
@@ -87,10 +89,8 @@ def waits(one: Stepping, calls: list[Call], input_: int, output: int) -> int:
     return worst
 
 
-@QUICK
-@given(calls=families(block=4))
-def test_what_others_get_before_a_newcomer_is_counted(calls: list[Call]) -> None:
-    """The witness looks at iterations, the watch at admissions: those just before the newcomer's own are in it too."""
+def both_waits(calls: list[Call]) -> tuple[int, Number]:
+    """What others got while one waited: by the witness, iteration by iteration, and by the watch."""
     policies = VTC(), VTC()
     engines_ = Stepping(policies[0], ROOM, Cost(1, 0, 0, 0)), Jumping(policies[1], ROOM, Cost(1, 0, 0, 0))
     for policy, one in zip(policies, engines_, strict=True):
@@ -100,8 +100,26 @@ def test_what_others_get_before_a_newcomer_is_counted(calls: list[Call]) -> None
     engines_[1].observer = watch = Watch(engines_[1], policies[1], CLIENTS)
     engines_[1].add(copies)
     engines_[1].run()
+    return seen, watch.wait
+
+
+@QUICK
+@given(calls=families(block=4))
+def test_what_others_get_before_a_newcomer_is_counted(calls: list[Call]) -> None:
+    """The witness looks at iterations, the watch at admissions: those just before the newcomer's own are in it too."""
     at_one_time = ROOM.step_tokens + max(call.prompt for call in calls)
-    assert seen <= watch.wait <= seen + at_one_time
+    seen, watched = both_waits(calls)
+    assert seen <= watched <= seen + at_one_time
+
+
+def test_what_others_get_after_ones_last_answer_has_ended_is_counted() -> None:
+    """Prompts only, 8 at a time. Of C's two the second waits while the 8 of the second iteration are computed."""
+    prompts = [("C", 9), *[("A", 1)] * 10, *[("B", 1)] * 5, ("C", 1)]
+    jobs = [
+        Generation(id=str(number), flow=client, seq=number, arrival=0, size=0, prompt=prompt, limit=1)
+        for number, (client, prompt) in enumerate(prompts)
+    ]
+    assert both_waits([Call(job) for job in jobs]) == (8, 8)
 
 
 @QUICK

@@ -160,6 +160,8 @@ class Watch(Observer):
         self._inside[client] -= 1
         if call.produced:
             self._grow(call, -1)
+        if self._queued[client] and not self._inside[client]:  # those that came meanwhile wait alone from now on
+            self._since[client] = self._total.read(self.engine.clock)
         self._tokens -= call.prompt + call.output
         if self._general:
             self._cost -= self._whole(call)
