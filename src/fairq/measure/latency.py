@@ -56,9 +56,10 @@ def summary(values: Iterable[Time]) -> Summary | None:
     ordered = sorted(values)
     if not ordered:
         return None
-    count, total = len(ordered), sum(ordered)
-    p50, p90, p99 = (float(ordered[-(-percent * count // 100) - 1]) for percent in (50, 90, 99))
-    return Summary(count, float(total / count), p50, p90, p99, float(ordered[-1]))  # int / int rounds correctly
+    count = len(ordered)
+    p50, p90, p99 = ordered[(count - 1) // 2], ordered[-(-9 * count // 10) - 1], ordered[-(-99 * count // 100) - 1]
+    mean = float(sum(ordered) / count)  # int / int rounds correctly
+    return Summary(count, mean, float(p50), float(p90), float(p99), float(ordered[-1]))
 
 
 def flat(measures: Struct) -> dict[str, Any]:

@@ -16,7 +16,9 @@ Memory: clients x ticks, whatever the number of requests and tokens.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from math import ceil, floor
 
 from msgspec import Struct
 
@@ -71,75 +73,83 @@ class ServiceOverTime:
         self.grid = Grid() if grid is None else grid
         self.weights = weights
         self._times, self._step = self.grid.times(), self.grid.step
-        self.served: dict[str, list[float]] = {}  # per tick: units inside the window
-        self.demanded: dict[str, list[float]] = {}
-        self._grown: dict[str, list[float]] = {}  # per tick: units since the warm-up, or none yet
+        # Of each client per tick: units served inside the window, units asked for there, units since the warm-up.
+        self._rows: dict[str, tuple[list[float], list[float], list[float]]] = {}
 
     def add(
         self, client: str, arrival: float, first: float | None, last: float, input_tokens: int, output_tokens: int
     ) -> None:
         """A request that was served: its arrival, first and last token (s). `first` None: it got no token."""
-        grid, times = self.grid, self._times
+        rows = self._rows.get(client)
+        if rows is None:
+            ticks = len(self._times)
+            rows = self._rows[client] = [0.0] * ticks, [0.0] * ticks, [0.0] * ticks
+        served, demanded, grown = rows
+        times, half = self._times, self.grid.window / 2
         units = self.weights[0] * input_tokens + self.weights[1] * output_tokens
-        served, demanded, grown = self._rows(client)
-        half = grid.window / 2
-        for i in self._near(arrival - half, arrival + half):
+        for i in range(self._from(arrival - half), self._until(arrival + half)):
             demanded[i] += units
         # Of one whose first token is its last there is no stretch to spread over; the artifact leaves it out, too.
         if first is None or last - first <= 1e-5 or last < 1:
             return
         rate = units / (last - first)
-        for i in self._near(first - half, last + half):
+        for i in range(self._from(first - half), self._until(last + half)):
             tick = times[i]
             until = last if last < tick + half else tick + half
             since = first if first > tick - half else tick - half
             if until > since:
                 served[i] += rate * (until - since)
-        since = first if first > grid.warm_up else grid.warm_up
-        for i in self._near(first, grid.horizon):
-            until = last if last < times[i] else times[i]
-            if until > since:
-                grown[i] += rate * (until - since)
+        since = first if first > self.grid.warm_up else self.grid.warm_up
+        if last <= since:
+            return
+        ended = bisect_right(times, last)
+        for i in range(self._from(first), ended):
+            if times[i] > since:
+                grown[i] += rate * (times[i] - since)
+        whole = rate * (last - since)
+        grown[ended:] = [units + whole for units in grown[ended:]]
 
     def rates(self) -> Mapping[str, Sequence[float]]:
         """Service per second of each client at each tick."""
-        return {client: [units / self.grid.window for units in row] for client, row in self.served.items()}
+        return {client: [units / self.grid.window for units in rows[0]] for client, rows in self._rows.items()}
 
     def demand(self) -> Mapping[str, Sequence[float]]:
         """Requested service per second of each client at each tick."""
-        return {client: [units / self.grid.window for units in row] for client, row in self.demanded.items()}
+        return {client: [units / self.grid.window for units in rows[1]] for client, rows in self._rows.items()}
 
     def accumulated(self) -> Mapping[str, Sequence[float]]:
         """Service of each client since the warm-up, up to each tick."""
-        return self._grown
+        return {client: rows[2] for client, rows in self._rows.items()}
 
     def difference(self) -> Difference | None:
         """None when there is no client."""
-        if not self.served:
+        if not self._rows:
             return None
-        got, asked = list(self.rates().values()), list(self.demand().values())
-        series = []
-        for own, wished in zip(zip(*got, strict=True), zip(*asked, strict=True), strict=True):
-            best = max(own)
-            series.append(sum(min(best - s, abs(d - s)) for s, d in zip(own, wished, strict=True)))
+        served, demanded, grown = (zip(*rows, strict=True) for rows in zip(*self._rows.values(), strict=True))
+        series = [self._apart(own, wished) for own, wished in zip(served, demanded, strict=True)]
         mean = sum(series) / len(series)
-        grown = list(self._grown.values())
-        apart = max(max(column) - min(column) for column in zip(*grown, strict=True))
+        apart = max(max(column) - min(column) for column in grown)
         variance = sum((value - mean) ** 2 for value in series) / len(series)
         return Difference(max(series), mean, variance, apart, series)
 
-    def _rows(self, client: str) -> tuple[list[float], list[float], list[float]]:
-        if client not in self.served:
-            for rows in (self.served, self.demanded, self._grown):
-                rows[client] = [0.0] * (self.grid.ticks - 1)
-        return self.served[client], self.demanded[client], self._grown[client]
+    def _apart(self, served: Sequence[float], demanded: Sequence[float]) -> float:
+        """The difference at one tick. Most clients of many are neither served nor asked for there."""
+        window, found = self.grid.window, []
+        best = max(served) / window
+        for own, wished in zip(served, demanded, strict=True):
+            if own or wished:
+                got = own / window
+                missed, behind = abs(wished / window - got), best - got
+                found.append(missed if missed < behind else behind)
+        return sum(found, 0.0)
 
-    def _near(self, start: float, end: float) -> range:
-        """The ticks from `start` to `end`, both included, as indexes."""
-        grid = self.grid
-        low, high = (start - grid.warm_up) / self._step, (end - grid.warm_up) / self._step
-        first = max(1, int(low) + (low > int(low)) if low > 0 else 1)
-        return range(first - 1, min(grid.ticks - 1, int(high) if high >= 0 else 0))
+    def _from(self, time: float) -> int:
+        """The index of the first tick at or after it."""
+        return max(ceil((time - self.grid.warm_up) / self._step), 1) - 1
+
+    def _until(self, time: float) -> int:
+        """The index after the last tick at or before it."""
+        return min(floor((time - self.grid.warm_up) / self._step), len(self._times))
 
 
 def slowdown(shared: Mapping[str, float], alone: Mapping[str, float]) -> dict[str, float | None]:

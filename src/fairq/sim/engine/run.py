@@ -233,22 +233,30 @@ class EngineRun(Run):
 
 def _figures(calls: list[Call]) -> dict[str, Any]:
     """Seconds and tokens of these requests."""
-    served = [call for call in calls if call.first is not None and call.finish is not None]
-    inputs, outputs = sum(call.prompt for call in served), sum(call.produced for call in served)
-    gaps = [((call.finish or 0) - (call.first or 0)) / (call.produced - 1) for call in served if call.produced > 1]
+    inputs = outputs = 0
     reasons: dict[str, int] = {}
+    waits, gaps, responses = [], [], []
     for call in calls:
         reasons[call.reason] = reasons.get(call.reason, 0) + 1
+        first, finish, produced = call.first, call.finish, call.produced
+        if first is None or finish is None:
+            continue
+        inputs += call.prompt
+        outputs += produced
+        waits.append(first - call.arrival)
+        responses.append(finish - call.arrival)
+        if produced > 1:
+            gaps.append((finish - first) / (produced - 1))
     return {
         "requests": len(calls),
-        "served": len(served),
+        "served": len(waits),
         "reasons": reasons,
         "input_tokens": inputs,
         "output_tokens": outputs,
         "service": inputs + OUTPUT * outputs,
-        "ttft": _seconds(summary((call.first or 0) - call.arrival for call in served)),
+        "ttft": _seconds(summary(waits)),
         "tpot": _seconds(summary(gaps)),
-        "response": _seconds(summary((call.finish or 0) - call.arrival for call in served)),
+        "response": _seconds(summary(responses)),
     }
 
 
