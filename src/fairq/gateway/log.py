@@ -81,14 +81,14 @@ def text(records: list[Logged]) -> bytes:
     lines: list[str] = []
     for _, record in records:
         start = f"{clock} {record.tenant or '-'} {record.outcome} {record.status}"
-        if isinstance(record, ev.Refused):
+        if isinstance(record, Ended):
+            usage = record.usage
+            lines.append(
+                f"{start} wait={record.wait // MS}ms ttft={record.ttft // MS}ms total={record.total // MS}ms"
+                f" {usage.prompt}+{usage.completion} tokens charge={record.charge} {record.upstream or '-'} {record.id}\n"
+            )
+        else:
             lines.append(f"{start} {record.id}\n")
-            continue
-        usage = record.usage
-        lines.append(
-            f"{start} wait={record.wait // MS}ms ttft={record.ttft // MS}ms total={record.total // MS}ms"
-            f" {usage.prompt}+{usage.completion} tokens charge={record.charge} {record.upstream or '-'} {record.id}\n"
-        )
     return "".join(lines).encode()
 
 

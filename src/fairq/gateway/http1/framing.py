@@ -17,6 +17,7 @@ from fairq.gateway.http1.errors import BadMessage
 END_OF_HEAD: Final = b"\r\n\r\n"
 Kind = Literal["none", "length", "chunked", "close"]
 MAX_LENGTH_DIGITS: Final = 15
+MAX_SIZES: Final = 4096  # size lines that are remembered
 
 
 class Framing:
@@ -118,14 +119,23 @@ def declared_length(value: bytes) -> Framing:
     return Framing("length", int(digits))
 
 
-_DIGITS: Final = re.compile(rb"[0-9A-Fa-f]{1,4}")
+_LINE: Final = re.compile(rb"[0-9A-Fa-f]{1,4}\r\n")
 _LAST_CHUNK: Final = b"0\r\n\r\n"
 
 
-@functools.lru_cache(maxsize=4096)
-def _size(digits: bytes) -> int:
-    """Of a chunk; 0 for anything but one to four hexadecimal digits."""
-    return int(digits, 16) if _DIGITS.fullmatch(digits) else 0
+_SIZES: Final[dict[bytes, int]] = {}  # of chunks, by their size lines
+
+
+def _size(line: bytes) -> int:
+    """Of a chunk; 0 where its line is anything but one to four hexadecimal digits and CR LF."""
+    size = _SIZES.get(line)
+    if size is None:
+        if not _LINE.fullmatch(line):
+            return 0
+        if len(_SIZES) >= MAX_SIZES:
+            _SIZES.clear()
+        size = _SIZES[line] = int(line, 16)
+    return size
 
 
 class Chunked:
@@ -148,13 +158,12 @@ class Chunked:
     def feed(self, data: bytes) -> tuple[bytes, int]:
         """The payload in `data`, and the index in `data` just after the message, or -1 when it goes on."""
         if self._sink is None:
-            if not self._left:
-                at = data.find(b"\r\n", 1, 6)
-                if at > 0:
-                    size = _size(data[:at])
-                    if size and at + size + 4 == len(data) and data.endswith(b"\r\n"):
-                        self.whole = True
-                        return data[at + 2 : -2], -1
+            if not self._left and len(data) > 6:
+                at = 2 if data[2] == 13 else 3 if data[3] == 13 else 4 if data[4] == 13 else 1
+                size = _SIZES.get(data[: at + 2])
+                if size and at + size + 4 == len(data) and data.endswith(b"\r\n"):
+                    self.whole = True
+                    return data[at + 2 : -2], -1
             self.whole = False
             found = self._plain(data)
             if found is not None:
@@ -172,11 +181,11 @@ class Chunked:
             if not left:
                 if size - at == len(_LAST_CHUNK) and data.endswith(_LAST_CHUNK):
                     return b"".join(payload), size
-                end = data.find(b"\r\n", at + 1, at + 6)
-                left = _size(data[at:end]) if end > 0 else 0
+                end = data.find(b"\n", at + 2, at + 6) + 1
+                left = _size(data[at:end]) if end else 0
                 if not left:
                     return None
-                at = end + 2
+                at = end
             stop = at + left
             if stop > size:
                 payload.append(data[at:])

@@ -12,10 +12,12 @@ MAX_TRIES: Final = 16  # closing braces after "usage" that may end it
 
 # A key with its closing quote and colon cannot occur inside a JSON string: there the quote would be escaped.
 NEWS: Final = re.compile(rb'"(?:(?:usage|finish_reason|error)"\s*:(?!\s*null)|object"\s*:\s*"error")')
+TELLING: Final = (b'"usage"', b'"finish_reason"')  # unless they are null
 DELIVERS: Final = re.compile(
     rb'"(?:content|text|reasoning_content|reasoning|refusal|arguments)"\s*:\s*"(?P<text>[^"])'
     rb'|"tool_calls"\s*:\s*\[\s*\{'
 )
+TEXT_KEYS: Final = (b'content"', b'text"', b'reasoning"', b'refusal"', b'arguments"', b'"tool_calls"')
 
 
 class BodyReader(Account):
@@ -87,6 +89,9 @@ class UsageScanner(Account):
         head, tail = self._head, self._tail
         if data.startswith(head) and data.endswith(tail) and not (self._carry or self._lines or self._skipping):
             text = data[len(head) : -len(tail)]
+            if text and 34 not in text:  # no quote: one event
+                self.chunks += 1
+                return True
             texts = text.split(self._between)
             if text.count(b'"') == (len(texts) - 1) * self._quotes and b"" not in texts:  # else a text may end inside
                 self.chunks += len(texts)
@@ -158,13 +163,31 @@ class UsageScanner(Account):
 
     def _read_chunk(self, chunk: bytes) -> int:
         """Returns where the text of a chunk begins that delivers text and nothing else; else 0."""
-        news = NEWS.search(chunk)
-        if news is not None:
+        news = tells(chunk)
+        if news:
             self.read(chunk)
-        delivers = DELIVERS.search(chunk)
+        delivers = DELIVERS.search(chunk) if has_one_of(TEXT_KEYS, chunk) else None
         if delivers is not None:
             self.chunks += 1
-            return delivers.end() - 1 if news is None and delivers.end("text") > 0 else 0
+            return delivers.end() - 1 if not news and delivers.end("text") > 0 else 0
         if len(chunk) < 16 and chunk.strip() == b"[DONE]":
             self.done = True
         return 0
+
+
+def tells(chunk: bytes) -> bool:
+    """Is NEWS in it? Mostly that can be said without the search, which tries at every quote."""
+    if b'"error"' not in chunk:
+        for key in TELLING:
+            if key in chunk and chunk.count(key) != chunk.count(key + b":null"):
+                break
+        else:
+            return False
+    return NEWS.search(chunk) is not None
+
+
+def has_one_of(keys: tuple[bytes, ...], chunk: bytes) -> bool:
+    for key in keys:  # noqa: SIM110  # `any` makes a generator
+        if key in chunk:
+            return True
+    return False

@@ -111,7 +111,9 @@ def _refuted(line: bytes, first: bool) -> bool:
     """Whether an event with this line, perhaps not all of it, is certainly more than a usage report."""
     if not line.startswith(b"data:"):
         return not b"data:".startswith(line)
-    return SOME_CHOICES.search(line) is not None or (first and NO_OBJECT.match(line) is not None)
+    if b'"choices"' in line and SOME_CHOICES.search(line) is not None:
+        return True
+    return first and NO_OBJECT.match(line) is not None
 
 
 def _data(lines: list[bytes]) -> bytes:
