@@ -11,18 +11,24 @@ import tempfile
 from pathlib import Path
 
 COMPILED = (
-    *("core", "policies", "placements", "sim/draw.py"),
+    *("core", "policies", "placements", "gateway", "ledger/disk.py", "ledger/writer.py", "sim/draw.py"),
     *("sim/link/line.py", "sim/link/room.py", "sim/link/stalls.py"),
     *("sim/cpu/alone.py", "sim/cpu/jobs.py", "sim/cpu/live.py", "sim/cpu/locking.py", "sim/cpu/machine.py"),
     *("sim/cpu/processor.py", "sim/engine/batch.py", "sim/engine/call.py", "sim/engine/jumping.py"),
-    *("sim/engine/kv.py", "sim/engine/prefix.py"),
+    *("sim/engine/kv.py", "sim/engine/prefix.py", "sim/engine/stepping.py"),
 )
-"""Packages and modules of fairq. The stepping engine is not among them: compiled, its closed loops end in a crash."""
+"""Packages and modules of fairq."""
 
 INTERPRETED = {
     # Structs and models, whose class statements have keywords or a metaclass that wants the whole of it.
     *("core/commands.py", "core/cost.py", "core/decision.py", "core/events.py", "core/job.py", "core/layer.py"),
     *("core/param.py", "core/saved.py", "core/setup.py", "core/tokens.py", "core/wrong_value.py"),
+    *("gateway/config.py", "gateway/config_check.py", "gateway/config_docs.py", "gateway/config_names.py"),
+    *("gateway/config_problems.py", "gateway/config_reload.py", "gateway/config_sections.py"),
+    *("gateway/config_source.py", "gateway/config_values.py", "gateway/control.py", "gateway/identity.py"),
+    *("gateway/http1/limits.py", "gateway/openai/bodies.py", "gateway/openai/reports.py", "gateway/openai/listing.py"),
+    # Run once, or rarely, and use what mypyc does not know.
+    *("gateway/calibration.py", "gateway/child.py", "gateway/keys.py", "gateway/models.py"),
 }
 """What stays interpreted in those packages, and why."""
 

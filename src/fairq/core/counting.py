@@ -126,7 +126,10 @@ class Counting(FlowPolicy):
         first = self.first()
         if first is None or not view.fits(self.queues[first[1]][0]):
             return None
-        return FlowPolicy.take(self, now, view)
+        if not self.short_take:
+            return Policy.take(self, now, view)
+        self.picked(first[1])
+        return self.leave(first[1])
 
     def fitting(self, now: Time, view: View) -> Pick | None:
         return FlowPolicy.fitting(self, now, view)

@@ -85,7 +85,8 @@ def text(records: list[Logged]) -> bytes:
             usage = record.usage
             lines.append(
                 f"{start} wait={record.wait // MS}ms ttft={record.ttft // MS}ms total={record.total // MS}ms"
-                f" {usage.prompt}+{usage.completion} tokens charge={record.charge} {record.upstream or '-'} {record.id}\n"
+                f" {usage.prompt}+{usage.completion} tokens charge={record.charge} {record.upstream or '-'}"
+                f" {record.id}\n"
             )
         else:
             lines.append(f"{start} {record.id}\n")

@@ -73,6 +73,7 @@ class ServiceOverTime:
         self.grid = Grid() if grid is None else grid
         self.weights = weights
         self._times, self._step = self.grid.times(), self.grid.step
+        self._half, self._warm_up = self.grid.window / 2, self.grid.warm_up
         # Of each client per tick: units served inside the window, units asked for there, units since the warm-up.
         self._rows: dict[str, tuple[list[float], list[float], list[float]]] = {}
 
@@ -85,25 +86,30 @@ class ServiceOverTime:
             ticks = len(self._times)
             rows = self._rows[client] = [0.0] * ticks, [0.0] * ticks, [0.0] * ticks
         served, demanded, grown = rows
-        times, half = self._times, self.grid.window / 2
+        times, half, warm_up, step = self._times, self._half, self._warm_up, self._step
         units = self.weights[0] * input_tokens + self.weights[1] * output_tokens
-        for i in range(self._from(arrival - half), self._until(arrival + half)):
+        # Tick i of the list stands at warm_up + (i + 1) * step; all from `since` to `until`, both included, are
+        # those from max(ceil((since - warm_up) / step), 1) - 1 to floor((until - warm_up) / step) - 1.
+        ticks = len(times)
+        after = floor((arrival + half - warm_up) / step)
+        for i in range(max(ceil((arrival - half - warm_up) / step), 1) - 1, after if after < ticks else ticks):
             demanded[i] += units
         # Of one whose first token is its last there is no stretch to spread over; the artifact leaves it out, too.
         if first is None or last - first <= 1e-5 or last < 1:
             return
         rate = units / (last - first)
-        for i in range(self._from(first - half), self._until(last + half)):
+        after = floor((last + half - warm_up) / step)
+        for i in range(max(ceil((first - half - warm_up) / step), 1) - 1, after if after < ticks else ticks):
             tick = times[i]
             until = last if last < tick + half else tick + half
             since = first if first > tick - half else tick - half
             if until > since:
                 served[i] += rate * (until - since)
-        since = first if first > self.grid.warm_up else self.grid.warm_up
+        since = first if first > warm_up else warm_up
         if last <= since:
             return
         ended = bisect_right(times, last)
-        for i in range(self._from(first), ended):
+        for i in range(max(ceil((first - warm_up) / step), 1) - 1, ended):
             if times[i] > since:
                 grown[i] += rate * (times[i] - since)
         whole = rate * (last - since)
@@ -142,14 +148,6 @@ class ServiceOverTime:
                 missed, behind = abs(wished / window - got), best - got
                 found.append(missed if missed < behind else behind)
         return sum(found, 0.0)
-
-    def _from(self, time: float) -> int:
-        """The index of the first tick at or after it."""
-        return max(ceil((time - self.grid.warm_up) / self._step), 1) - 1
-
-    def _until(self, time: float) -> int:
-        """The index after the last tick at or before it."""
-        return min(floor((time - self.grid.warm_up) / self._step), len(self._times))
 
 
 def slowdown(shared: Mapping[str, float], alone: Mapping[str, float]) -> dict[str, float | None]:

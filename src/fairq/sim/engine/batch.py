@@ -49,6 +49,8 @@ class Batch:
         self.observer: Observer | None = None
         self.queued = 0  # calls that the policy holds
         self.longest = longest(limits)
+        self.size = limits.block_tokens
+        self.grows = limits.reserve != "limit"  # do sequences take blocks token by token?
         self.by_token = Need.TOKENS in policy.needs
         self.skips = limits.head == "skip" and policy.short_fitting
         self.refusing = type(policy).refuses is not Policy.refuses
@@ -132,8 +134,8 @@ class Batch:
     # The plan of an iteration, as far as both make it alike
     def _admit(self) -> None:
         """Preempted sequences, then newcomers, while there are tokens and places and they fit."""
-        policy, most = self.policy, self.limits.max_sequences
-        while self.budget > 0 and len(self.members) < most:
+        policy, members, most = self.policy, self.members, self.limits.max_sequences
+        while self.budget > 0 and len(members) < most:
             if self.preempted:
                 if not self._fits(self.preempted[0]):
                     return
@@ -183,8 +185,7 @@ class Batch:
     # Blocks. `free` are those that no running sequence uses; some of them may hold prefixes that nobody uses now.
     def _blocks(self, call: Call) -> int:
         """How many an admission must find or compute."""
-        tokens = call.prompt + (call.job.limit if self.limits.reserve == "limit" else call.produced)
-        return -(-tokens // self.limits.block_tokens)
+        return -(-(call.prompt + (call.produced if self.grows else call.job.limit)) // self.size)
 
     def _need(self, call: Call) -> int:
         """How many it takes from the free ones: those it finds in use by others are there already."""

@@ -27,18 +27,17 @@ class Jumping(Batch):
         self.filling: list[Call] = []  # members in prefill
         self.ends: list[tuple[int, int, Call]] = []  # (clock at which it ends, order, call); stale if the order changed
         self.batch = self.context = 0  # of those that decode
-        self.size = limits.block_tokens
         self.phase = [0] * limits.block_tokens  # how many need a block when the clock is minus this, modulo the block
         self.ahead: set[Call] = set()  # were swapped in with the block that they need for the next token
         self.peaks = Peaks(limits) if limits.reserve == "peak" else None
-        self.grows = limits.reserve != "limit"
         self.changed = False  # did the first decode of a stretch preempt somebody, or make the cache drop something?
         self.overtakes = type(policy).next_overtaking is not Policy.next_overtaking
 
     def run(self, until: int | None = None) -> None:
         policy, watched = self.policy, self.watch is not None or self.observer is not None
+        coming, leaving = self.coming, self.leaving
         while not self.paused and (until is None or self.now < until):
-            if (self.coming and self.coming[0].arrival <= self.now) or self.leaving:
+            if leaving or (coming and coming[0].arrival <= self.now):
                 self.let_in()
             if self.timed and (due := policy.next_change(self.now, self)) is not None and due <= self.now:
                 policy.timer(self.now)
@@ -74,12 +73,13 @@ class Jumping(Batch):
             self._grow()
             return self.moved > 0
         preempted = self._grow()
-        if busy or self.filling:
-            self.budget = limits.step_tokens - self.batch
-            for call in self.filling:
-                self._chunk(call)
-            if busy and not preempted:
-                self._admit()
+        if not busy and not self.filling:
+            return self.moved > 0
+        self.budget = limits.step_tokens - self.batch
+        for call in self.filling:
+            self._chunk(call)
+        if busy and not preempted:
+            self._admit()
         return bool(self.chunks) or self.moved > 0
 
     def _grow(self) -> bool:
@@ -91,13 +91,14 @@ class Jumping(Batch):
             self._preempt(victim(self.members.values(), self.limits.victim))
             preempted = True
         self.free -= need
-        self.changed = self._trim() or preempted
+        self.changed = preempted if self.cache is None else self._trim() or preempted
         return preempted
 
     def _enter(self, call: Call) -> None:
         self.orders += 1
         call.order = self.orders
-        self.moved += call.held
+        if call.prefilled:
+            self.moved += call.held
         self._hold(call)
         self.members[call.order] = call
         if call.prefilled == call.target:  # it was swapped out, and goes on as it was
@@ -112,7 +113,7 @@ class Jumping(Batch):
 
     def _fits(self, call: Call) -> bool:
         limits = self.limits
-        if self._need(call) + limits.watermark > self.free:
+        if (self._blocks(call) if self.cache is None else self._need(call)) + limits.watermark > self.free:
             return False
         if self.whole and self.chunks and call.target - call.prefilled > self.budget:
             return False
@@ -166,13 +167,14 @@ class Jumping(Batch):
         for _, size in self.chunks:
             prefilled += size
         batch, context = (self.batch, self.context) if decodes else (0, 0)
-        self.now += self.cost.duration(prefilled, batch, context, self.moved)
+        cost = self.cost
+        self.now += cost.a + cost.b * prefilled + cost.c * batch + cost.d * context + cost.e * self.moved
         self.iterations += 1
         self.prefilled_tokens += prefilled
         if decodes:
             self.clock += 1
             self.since += 1
-            self.context += self.batch
+            self.context += batch
             self.ahead.clear()
         else:
             self.since = 0
@@ -212,16 +214,19 @@ class Jumping(Batch):
         if self.whole and waiting and self.since < self.limits.admit_every:
             n = min(n, self.limits.admit_every - self.since)
         first, step = cost.a + cost.c * batch + cost.d * self.context, cost.d * batch
-        due = self._due(until)
+        due = self._due(until) if self.timed or self.leaving else until
+        if self.coming and (due is None or self.coming[0].arrival < due):
+            due = self.coming[0].arrival
         if due is not None and due - self.now <= n * first + step * (n * (n - 1) // 2):
             n = min(n, ticks_for(due - self.now, first, step))
         if self.changed:
             n = 1
         elif self.blocked and n > 1:
             n = self._unblocks(n)
-        if self.grows:
+        if self.grows and n > 1:
             n, self.free = self._afford(n, self.free)
-            self._trim()
+            if self.cache is not None:
+                self._trim()
         self.now += n * first + step * (n * (n - 1) // 2)
         self.clock += n
         self.since += n
@@ -250,10 +255,8 @@ class Jumping(Batch):
         return n
 
     def _due(self, until: int | None) -> int | None:
-        """The next moment that has a time, not a number of iterations."""
+        """The next moment that has a time, not a number of iterations; arrivals apart."""
         due = until
-        if self.coming and (due is None or self.coming[0].arrival < due):
-            due = self.coming[0].arrival
         if self.leaving and (due is None or self.leaving[0][0] < due):
             due = self.leaving[0][0]
         if self.timed:
@@ -265,7 +268,13 @@ class Jumping(Batch):
     def _afford(self, n: int, free: int) -> tuple[int, int]:
         """How many of n decodes have their blocks if so many are free, and what is left. The first one's are taken."""
         phase, size, later = self.phase, self.size, n - 1
-        rounds = max(min(later // size, free // self.batch), 0)
+        rounds = later // size
+        if free >= (rounds + 1) * self.batch:  # more than enough: `batch` in a round of `size` decodes
+            at = -(self.clock + 1 + rounds * size) % size
+            least = at + 1 - later % size
+            needs = sum(phase[least : at + 1]) if least >= 0 else sum(phase[: at + 1]) + sum(phase[least:])
+            return n, free - rounds * self.batch - needs
+        rounds = max(min(rounds, free // self.batch), 0)
         done, free = rounds * size, free - rounds * self.batch
         while done < later:
             need = phase[-(self.clock + 1 + done) % size]

@@ -124,10 +124,8 @@ class EngineRun(Run):
         for call in self.calls:
             if call.finish is not None and call.reason not in ("error", "refused"):
                 first = None if call.first is None else call.first / SECOND
-                served.add(
-                    *(call.job.flow, call.arrival / SECOND, first, call.finish / SECOND),
-                    *(call.prompt if call.admitted is not None else 0, call.produced),
-                )
+                prompt = 0 if call.admitted is None else call.prompt
+                served.add(call.job.flow, call.arrival / SECOND, first, call.finish / SECOND, prompt, call.produced)
         return served
 
     @cached_property
