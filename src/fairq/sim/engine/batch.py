@@ -24,9 +24,15 @@ class Batch:
     paused      `run` returns at the next boundary
     """
 
-    paused = False
+    __slots__ = (  # more than 30 attributes without them are slow to read
+        *("policy", "limits", "cost", "now", "iterations", "clock", "preemptions", "prefilled_tokens", "paused"),
+        *("calls", "preempted", "coming", "leaving", "members", "orders", "queued", "watch", "observer"),
+        *("free", "cache", "pages", "size", "grows", "longest", "whole", "chunks", "budget", "moved", "since"),
+        *("blocked", "by_token", "skips", "refusing", "looks", "timed"),
+    )
 
     def __init__(self, policy: Policy, limits: Limits, cost: Cost) -> None:
+        self.paused = False
         self.policy, self.limits, self.cost = policy, limits, cost
         self.now = self.iterations = self.clock = self.preemptions = 0
         self.prefilled_tokens = 0

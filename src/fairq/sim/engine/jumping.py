@@ -22,6 +22,8 @@ from fairq.sim.engine.kv import Peaks, shortest, victim
 
 
 class Jumping(Batch):
+    __slots__ = ("ahead", "batch", "changed", "context", "ends", "filling", "overtakes", "peaks", "phase")
+
     def __init__(self, policy: Policy, limits: Limits, cost: Cost) -> None:
         super().__init__(policy, limits, cost)
         self.filling: list[Call] = []  # members in prefill
