@@ -10,7 +10,8 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import NamedTuple
 
-from fairq.measure.service import Difference, ServiceOverTime
+from fairq.measure.grid import Difference
+from fairq.measure.service import ServiceOverTime
 from fairq.sim.engine.calibrate import Agreement, Fit, compare, fit, timings
 from fairq.sim.engine.cost import PRESETS
 from fairq.sim.engine.prefix import hit_ratio

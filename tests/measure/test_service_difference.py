@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fairq.measure.service import Grid, ServiceOverTime, grid_for, slowdown
+from fairq.measure.grid import Grid, grid_for
+from fairq.measure.service import ServiceOverTime, slowdown
 from fairq.traces import Trace
 
 DATA = Path(__file__).parents[2] / "data" / "vtc"

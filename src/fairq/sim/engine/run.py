@@ -12,8 +12,8 @@ from fairq.core.job import Flow, Generation, Job
 from fairq.core.number import to_json
 from fairq.core.policy import Layer, Need, Policy
 from fairq.measure.fairness import Interval
-from fairq.measure.latency import Summary, summary
-from fairq.measure.service import Difference, ServiceOverTime, grid_for, slowdown
+from fairq.measure.grid import Difference, grid_for
+from fairq.measure.service import ServiceOverTime, slowdown
 from fairq.policies import make
 from fairq.sim.collector import collector_paused
 from fairq.sim.draw import draws
@@ -21,6 +21,7 @@ from fairq.sim.engine.batch import Batch
 from fairq.sim.engine.bounds import Bound, bounds, watch
 from fairq.sim.engine.call import Call
 from fairq.sim.engine.closed import Closed, ClosedJumping, ClosedStepping, without
+from fairq.sim.engine.figures import OUTPUT, figures, occupied
 from fairq.sim.engine.jumping import Jumping
 from fairq.sim.engine.occupancy import Occupancy, both
 from fairq.sim.engine.scenario import SECOND, EngineScenario
@@ -31,7 +32,6 @@ from fairq.sim.trace import Trace
 PROVIDES = frozenset({Need.SIZE, Need.TOKENS, Need.PREFIX, Need.DEADLINE, Need.RANDOM})
 ENGINES: dict[str, type[Batch]] = {"jump": Jumping, "step": Stepping}
 CLOSED: dict[str, type[Batch]] = {"jump": ClosedJumping, "step": ClosedStepping}
-OUTPUT = 2  # cost of an output token in input tokens, as in the VTC paper
 
 
 def cost_of(job: Job) -> int:
@@ -163,10 +163,10 @@ class EngineRun(Run):
         by_client: dict[str, list[Call]] = {flow: [] for flow in sorted(self._weights)}
         for call in self.calls:
             by_client[call.job.flow].append(call)
-        return {client: _figures(calls) for client, calls in by_client.items()}
+        return {client: figures(calls) for client, calls in by_client.items()}
 
     def measured(self) -> dict[str, Any]:
-        told, difference = _figures(self.calls), self.difference
+        told, difference = figures(self.calls), self.difference
         row: dict[str, Any] = {
             "served": told["served"],
             "ttft mean": told["ttft"] and told["ttft"]["mean"],
@@ -227,54 +227,3 @@ class EngineRun(Run):
 
     def trace(self) -> Trace:
         raise ValueError("an engine's run has no trace of steps")
-
-
-def _figures(calls: list[Call]) -> dict[str, Any]:
-    """Seconds and tokens of these requests."""
-    inputs = outputs = 0
-    reasons: dict[str, int] = {}
-    waits, gaps, responses = [], [], []
-    for call in calls:
-        reasons[call.reason] = reasons.get(call.reason, 0) + 1
-        first, finish, produced = call.first, call.finish, call.produced
-        if first is None or finish is None:
-            continue
-        inputs += call.prompt
-        outputs += produced
-        waits.append(first - call.arrival)
-        responses.append(finish - call.arrival)
-        if produced > 1:
-            gaps.append((finish - first) / (produced - 1))
-    return {
-        "requests": len(calls),
-        "served": len(waits),
-        "reasons": reasons,
-        "input_tokens": inputs,
-        "output_tokens": outputs,
-        "service": inputs + OUTPUT * outputs,
-        "ttft": _seconds(summary(waits)),
-        "tpot": _seconds(summary(gaps)),
-        "response": _seconds(summary(responses)),
-    }
-
-
-def occupied(occupancy: Occupancy) -> dict[str, Any]:
-    """Shares, sequences, and gaps between tokens in seconds."""
-    filled = occupancy.filled()
-    return {
-        "kv": {"mean": filled.kv_mean, "max": filled.kv_max},
-        "batch": {"mean": filled.batch_mean, "max": filled.batch_max},
-        "gap": _seconds(filled.gaps),
-    }
-
-
-def _seconds(told: Summary | None) -> dict[str, float] | None:
-    if told is None:
-        return None
-    return {
-        "mean": told.mean / SECOND,
-        "p50": told.p50 / SECOND,
-        "p90": told.p90 / SECOND,
-        "p99": told.p99 / SECOND,
-        "max": told.max / SECOND,
-    }

@@ -15,8 +15,9 @@ from fairq.policies import make
 from fairq.sim.collector import collector_paused
 from fairq.sim.draw import draws
 from fairq.sim.engine.closed import without
+from fairq.sim.engine.figures import occupied
 from fairq.sim.engine.occupancy import Occupancy
-from fairq.sim.engine.run import EngineRun, bind, occupied
+from fairq.sim.engine.run import EngineRun, bind
 from fairq.sim.engine.scenario import SECOND
 from fairq.sim.fleet.bounds import bounds
 from fairq.sim.fleet.fleet import Fleet, Member
