@@ -20,6 +20,7 @@ from pathlib import Path
 from docs.tables import markdown, of_runs
 
 from fairq.core.param import Param
+from fairq.form import docstring
 from fairq.locks import PROTOCOLS
 from fairq.policies import POLICIES
 from fairq.sim.catalogue import Entry, entry
@@ -111,7 +112,7 @@ def allowed(param: Param) -> str:
 
 def protocol(name: str) -> str:
     """Of a lock protocol: all that its file says, its formulas as code."""
-    text = cleandoc(sys.modules[PROTOCOLS[name].__module__].__doc__ or "")
+    text = docstring(PROTOCOLS[name].__module__)
     if name == "none":
         text = cleandoc(PROTOCOLS[name].__doc__ or "")
     paragraphs = [f"```text\n{cleandoc(p)}\n```" if p.startswith("    ") else p for p in text.split("\n\n")]

@@ -6,12 +6,14 @@ import subprocess
 import sys
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
+from inspect import cleandoc
 from pathlib import Path
 
 import pytest
 from compile_build import COMPILED, INTERPRETED, modules
 
-from fairq.form import form
+from fairq.form import docstring, form
+from fairq.policies import POLICIES
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
@@ -40,3 +42,11 @@ def test_every_module_that_is_to_be_compiled_is() -> None:
     names = [name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in modules(SOURCE)]
     slow = [name for name in names if not (import_module(name).__file__ or "").endswith(tuple(EXTENSION_SUFFIXES))]
     assert not slow
+
+
+def test_what_a_module_says_of_itself_is_read_from_its_source() -> None:
+    """A library has no docstring. `fairq policies`, the docs and the lab go by the file beside it."""
+    for policy in POLICIES.values():
+        own = import_module(policy.__module__).__doc__
+        assert docstring(policy.__module__)
+        assert own is None or docstring(policy.__module__) == cleandoc(own)

@@ -2,7 +2,6 @@
 
 import ast
 import re
-import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -12,6 +11,7 @@ import yaml
 
 from fairq.core.param import Param
 from fairq.core.policy import Policy
+from fairq.form import source
 from fairq.lab.views import ParamView, Policies, PolicyView, Scenarios, ScenarioView
 from fairq.policies import POLICIES
 from fairq.sim.catalogue import provided
@@ -75,12 +75,10 @@ def _scenario(path: Path, scenario: Scenario) -> ScenarioView:
 
 
 def _policy(policy: type[Policy]) -> PolicyView:
-    file = sys.modules[policy.__module__].__file__
-    assert file
-    path = Path(file).parent / f"{policy.__module__.rpartition('.')[2]}.py"  # compiled, the file is a library beside it
-    source = path.read_text(encoding="utf-8")
-    lines = source.splitlines()
-    tree = ast.parse(source)
+    path = source(policy.__module__)
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    tree = ast.parse(text)
     end = tree.body[0].end_lineno or 0
     rules: dict[str, int] = {}
     for number, line in enumerate(lines[:end], 1):
@@ -97,7 +95,7 @@ def _policy(policy: type[Policy]) -> PolicyView:
         layers=_layers(policy),
         params=[_param(param) for param in policy.params],
         file=path.name,
-        source=source,
+        source=text,
         rules=rules,
         methods=methods,
     )

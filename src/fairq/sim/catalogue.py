@@ -1,8 +1,6 @@
 """The policies as a list: what each is fair in, what it must be told, where it can run. Read from the policies."""
 
-import sys
 from importlib import import_module
-from inspect import cleandoc
 from re import search
 
 from msgspec import Struct
@@ -11,6 +9,7 @@ from fairq.core.clients import ClientPolicy
 from fairq.core.errors import UnknownName
 from fairq.core.param import Param
 from fairq.core.policy import Need, Policy, Unit
+from fairq.form import docstring
 from fairq.policies import ALIASES, POLICIES
 from fairq.sim.scenario import LAYERS
 
@@ -61,7 +60,7 @@ def entry(name: str) -> Entry:
     if name not in POLICIES:
         raise UnknownName("policy", name, [*POLICIES, *ALIASES])
     policy = POLICIES[name]
-    text = cleandoc(sys.modules[policy.__module__].__doc__ or "")
+    text = docstring(policy.__module__)
     paragraphs = text.split("\n\n")
     opening = " ".join(paragraphs[0].split())
     cited = search(r" \(([^)]+)\)", opening)

@@ -17,7 +17,6 @@ from fairq.sim.engine.call import Call
 from fairq.sim.engine.jumping import Jumping
 from fairq.sim.engine.stepping import Stepping
 
-
 if TYPE_CHECKING:
     Mixin = Batch
 else:
