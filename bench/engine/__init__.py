@@ -15,8 +15,6 @@ from statistics import median
 from bench.peers import environment
 from rich.console import Console
 
-from fairq.form import form
-
 PEERS = {  # package: its program, and how many times its requests per second are asked of fairq
     "sched-sim==0.2.1": ("sched_sim_engine.py", 20),
     "ai-dynamo-runtime==1.6.1": ("dynamo_mocker.py", 3),
@@ -60,8 +58,6 @@ def main(arguments: list[str]) -> None:
         for side in sides:
             spent[side].append(run(side)[0])
     middle = {side: median(times) for side, times in spent.items()}
-    if form() == "compiled":
-        out.print("stepping is interpreted in both forms: for the gain of jumping alone see --interpreted")
     for load in LOADS:
         jump, step = (middle[kind, load, 1_000, n] for kind in ("jump", "step"))
         out.print(f"load {load}: {n / jump:,.0f} requests/s, {step / jump:.1f}x stepping (at least 4)")
