@@ -126,6 +126,14 @@ _LAST_CHUNK: Final = b"0\r\n\r\n"
 _SIZES: Final[dict[bytes, int]] = {}  # of chunks, by their size lines
 
 
+def _line(data: bytes, at: int) -> bytes:
+    """What stands there as far as a size line of one to four digits would go."""
+    if len(data) - at > 6:
+        digits = 2 if data[at + 2] == 13 else 3 if data[at + 3] == 13 else 4 if data[at + 4] == 13 else 1
+        return data[at : at + digits + 2]
+    return data[at : data.find(b"\n", at) + 1]
+
+
 def _size(line: bytes) -> int:
     """Of a chunk; 0 where its line is anything but one to four hexadecimal digits and CR LF."""
     size = _SIZES.get(line)
@@ -158,12 +166,12 @@ class Chunked:
     def feed(self, data: bytes) -> tuple[bytes, int]:
         """The payload in `data`, and the index in `data` just after the message, or -1 when it goes on."""
         if self._sink is None:
-            if not self._left and len(data) > 6:
-                at = 2 if data[2] == 13 else 3 if data[3] == 13 else 4 if data[4] == 13 else 1
-                size = _SIZES.get(data[: at + 2])
-                if size and at + size + 4 == len(data) and data.endswith(b"\r\n"):
+            if not self._left:
+                line = _line(data, 0)
+                size = _SIZES.get(line)
+                if size and len(line) + size + 2 == len(data) and data.endswith(b"\r\n"):
                     self.whole = True
-                    return data[at + 2 : -2], -1
+                    return data[len(line) : -2], -1
             self.whole = False
             found = self._plain(data)
             if found is not None:
@@ -181,16 +189,16 @@ class Chunked:
             if not left:
                 if size - at == len(_LAST_CHUNK) and data.endswith(_LAST_CHUNK):
                     return b"".join(payload), size
-                end = data.find(b"\n", at + 2, at + 6) + 1
-                left = _size(data[at:end]) if end else 0
+                line = _line(data, at)
+                left = _size(line)
                 if not left:
                     return None
-                at = end
+                at += len(line)
             stop = at + left
             if stop > size:
                 payload.append(data[at:])
                 left, at, whole = stop - size, size, False
-            elif data.startswith(b"\r\n", stop):
+            elif data[stop : stop + 2] == b"\r\n":
                 payload.append(data[at:stop])
                 left, at = 0, stop + 2
             else:
