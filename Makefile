@@ -58,9 +58,8 @@ test: lint chromium ## ruff, mypy --strict and every test but the slow ones
 test-slow: setup ## the long runs: more requests, more random bytes, deeper exploration
 	$(BIN)/python -m pytest -q -m slow
 
-test-compiled: compiled ## the tests of what is compiled, on the compiled form
-	PYTHONPATH=$(CURDIR)/build/compiled FAIRQ_FORM=compiled $(BIN)/python -m pytest -q -m 'not slow' -n 2 --dist loadfile \
-	tests/test_compiled.py tests/core tests/policies tests/placements tests/ledger tests/sim
+test-compiled: compiled chromium ## every test but the slow ones, on the compiled form
+	PYTHONPATH=$(CURDIR)/build/compiled FAIRQ_FORM=compiled $(BIN)/python -m pytest -q -m 'not slow' -n 2 --dist loadfile
 
 bench: setup     ## ratios against peers and limits, measured in one run
 	$(BIN)/python -m bench
