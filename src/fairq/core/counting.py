@@ -85,7 +85,7 @@ class Counting(FlowPolicy):
             counter.value = level
 
     def rank(self, flow: str) -> Number:
-        return self.read(flow)
+        return self.counters[flow].read(self.clock())
 
     def ranked(self, flow: str) -> bool:
         return bool(self.ranking[flow] <= self.rank(flow))

@@ -57,6 +57,9 @@ def summary(values: Iterable[Time]) -> Summary | None:
     if not ordered:
         return None
     count = len(ordered)
+    if count == 1:
+        only = float(ordered[0])
+        return Summary(1, only, only, only, only, only)
     p50, p90, p99 = ordered[(count - 1) // 2], ordered[-(-9 * count // 10) - 1], ordered[-(-99 * count // 100) - 1]
     mean = float(sum(ordered) / count)  # int / int rounds correctly
     return Summary(count, mean, float(p50), float(p90), float(p99), float(ordered[-1]))

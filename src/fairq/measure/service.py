@@ -33,6 +33,8 @@ class ServiceOverTime:
         self.weights = weights
         self._times, self._step = self.grid.times(), self.grid.step
         self._half, self._warm_up = self.grid.window / 2, self.grid.warm_up
+        self._begins = [tick - self._half for tick in self._times]  # of the windows around them
+        self._ends = [tick + self._half for tick in self._times]
         # Of each client per tick: units served inside the window, units asked for there, units since the warm-up.
         self._rows: dict[str, tuple[list[float], list[float], list[float]]] = {}
 
@@ -56,12 +58,14 @@ class ServiceOverTime:
         # Of one whose first token is its last there is no stretch to spread over; the artifact leaves it out, too.
         if first is None or last - first <= 1e-5 or last < 1:
             return
-        rate = units / (last - first)
+        rate, begins, ends = units / (last - first), self._begins, self._ends
         after = floor((last + half - warm_up) / step)
         for i in range(max(ceil((first - half - warm_up) / step), 1) - 1, after if after < ticks else ticks):
-            tick = times[i]
-            until = last if last < tick + half else tick + half
-            since = first if first > tick - half else tick - half
+            since, until = begins[i], ends[i]
+            if first > since:
+                since = first
+            if last < until:
+                until = last
             if until > since:
                 served[i] += rate * (until - since)
         since = first if first > warm_up else warm_up
@@ -98,7 +102,9 @@ class ServiceOverTime:
         return Difference(max(series), mean, variance, apart, series)
 
     def _apart(self, served: Sequence[float], demanded: Sequence[float]) -> float:
-        """The difference at one tick. Most clients of many are neither served nor asked for there."""
+        """The difference at one tick. Most clients of many neither are served nor ask for anything there."""
+        if not any(served) and not any(demanded):
+            return 0.0
         window, found = self.grid.window, []
         best = max(served) / window
         for own, wished in zip(served, demanded, strict=True):

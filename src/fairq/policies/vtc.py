@@ -35,7 +35,7 @@ class VTC(Counting):
         self.lift(flow, least[0] if least else self.read(self.last_to_leave))
 
     def leave(self, flow: str) -> Job:
-        head = super().leave(flow)
+        head = Counting.leave(self, flow)
         if not self.queues[flow]:
             self.last_to_leave = flow
         return head

@@ -181,12 +181,13 @@ class Jumping(Batch):
         else:
             self.since = 0
         over: list[Call] = []
-        done = False
+        done = 0
         for call, size in self.chunks:
             call.prefilled += size
             if call.prefilled == call.target:
-                done = True
-                self._computed(call)
+                done += 1
+                if self.cache is not None:
+                    self._computed(call)
                 if call.output:
                     call.produced += 1
                     if call.first is None:
@@ -196,7 +197,9 @@ class Jumping(Batch):
                     over.append(call)
                 else:
                     self._decode(call)
-        if done:
+        if done == len(self.filling):
+            self.filling = []
+        elif done:
             self.filling = [call for call in self.filling if call.prefilled < call.target]
         if decodes and self.ends and self.ends[0][0] <= self.clock:
             self._end_decodes()
@@ -212,8 +215,7 @@ class Jumping(Batch):
         while self.members.get(ends[0][1]) is not ends[0][2]:
             heappop(ends)
         n = ends[0][0] - self.clock
-        waiting = self.queued or self.preempted
-        if self.whole and waiting and self.since < self.limits.admit_every:
+        if self.whole and self.since < self.limits.admit_every and (self.queued or self.preempted):
             n = min(n, self.limits.admit_every - self.since)
         first, step = cost.a + cost.c * batch + cost.d * self.context, cost.d * batch
         due = self._due(until) if self.timed or self.leaving else until
