@@ -78,8 +78,8 @@ class AnyoneEligible(EEVDF):
     def select(self, now: Time, view: View) -> Decision:
         if not self.ranking:
             return NOTHING_WAITS
-        flow = min(self.ranking, key=lambda flow: (self.due[flow], flow))
-        values: dict[str, Any] = {"v": str(self.v[flow]), "virtual_time": str(self.virtual_time)}
+        flow = min(self.ranking, key=lambda flow: (self.clients[flow].due, flow))
+        values: dict[str, Any] = {"v": str(self.clients[flow].v), "virtual_time": str(self.lags.virtual_time)}
         return Pick(self.head(flow), Why("earliest-deadline", values))
 
 
@@ -88,7 +88,7 @@ class NoLagKept(EEVDF):
 
     def left(self, flow: str) -> None:
         super().left(flow)
-        self.owed[flow] = 0
+        self.clients[flow].owed = 0
 
 
 class CeilingThatIsInheritance(Ceiling):

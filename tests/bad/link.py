@@ -45,7 +45,7 @@ class Hoard(Ring):
 
     def drop(self, flow: str) -> None:
         if flow in self:
-            self.kept[flow] = self[flow]
+            self.kept[flow] = self.key[flow]
         super().drop(flow)
 
 

@@ -88,7 +88,7 @@ class Counting(FlowPolicy):
         return self.counters[flow].read(self.clock())
 
     def ranked(self, flow: str) -> bool:
-        return bool(self.ranking[flow] <= self.rank(flow))
+        return bool(self.ranking.key[flow] <= self.rank(flow))
 
     # The choice
     def first(self) -> tuple[Number, str] | None:
@@ -154,7 +154,7 @@ class Counting(FlowPolicy):
                 continue
             stack += (2 * at + 1, 2 * at + 2)
             bound, flow = heap[at]
-            if flow == name or self.ranking.get(flow) != bound:
+            if flow == name or self.ranking.key.get(flow) != bound:
                 continue
             other = counters[flow]
             gains = speed - other.unit * (other.speed + 2 * other.bend * (clock - other.at))

@@ -1,10 +1,13 @@
 """Eligible: the earliest deadline among those that are eligible, for schedulers that ask for both (EEVDF)."""
 
 from heapq import heapify, heappop, heappush
-from typing import Any
+from typing import Any, Final
 
 from fairq.core.number import Number
 from fairq.core.ranking import Ranking
+
+push: Final = heappush  # compiled, a name from elsewhere is looked up at each use
+pop: Final = heappop
 
 Key = Any
 """(eligible from, deadline). Which tuple it is counts: compiled code would copy one whose type it knew."""
@@ -26,14 +29,14 @@ class Eligible(Ranking[str, Key]):
         self.ready: list[Any] = []  # (deadline, name, key)
 
     def put(self, name: str, key: Key) -> None:
-        self[name] = key
-        heappush(self.pending, (key[0], name, key))
-        if len(self.pending) + len(self.ready) > 4 * len(self) + 64:
-            self.pending, self.ready = [(key[0], name, key) for name, key in self.items()], []
+        self.key[name] = key
+        push(self.pending, (key[0], name, key))
+        if len(self.pending) + len(self.ready) > 4 * len(self.key) + 64:
+            self.pending, self.ready = [(key[0], name, key) for name, key in self.key.items()], []
             heapify(self.pending)
 
     def drop(self, name: str) -> None:
-        self.pop(name, None)
+        self.key.pop(name, None)
 
     def clear(self) -> None:
         super().clear()
@@ -43,24 +46,24 @@ class Eligible(Ranking[str, Key]):
     def earliest(self, total: Number, weight: Number) -> str | None:
         """Of those with (eligible from) * weight <= total the one of least (deadline, name); no division is needed."""
         pending, ready = self.pending, self.ready
-        get: Any = self.get
+        get: Any = self.key.get
         while pending:
             since, name, key = pending[0]
             if get(name) is key:
                 if since * weight > total:
                     break
-                heappush(ready, (key[1], name, key))
-            heappop(pending)
+                push(ready, (key[1], name, key))
+            pop(pending)
         while ready:
             _, name, key = ready[0]
             if get(name) is key:
                 if key[0] * weight <= total:
                     first: str = name
                     return first
-                heappush(pending, (key[0], name, key))
-            heappop(ready)
+                push(pending, (key[0], name, key))
+            pop(ready)
         return None
 
     def nearest(self) -> str:
         """Who becomes eligible first, where nobody is; there must be one. O(n)."""
-        return min(self, key=lambda name: (self[name], name))
+        return min(self.key, key=lambda name: (self.key[name], name))

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from fairq.core.errors import ConfigError
 from fairq.core.job import Job
+from fairq.core.layer_defaults import no_service, size_of
 from fairq.core.number import Normalize, Number, exact, to_json
 
 
@@ -36,34 +36,6 @@ class View(Protocol):
     def cached_prefix(self, job: Job) -> int: ...
     @property
     def running(self) -> Sequence[Job]: ...
-
-
-class Roomy:
-    """The view of a layer whose slots are all alike: every job fits, nothing is cached."""
-
-    running: Sequence[Job] = ()
-
-    def fits(self, job: Job) -> bool:
-        return True
-
-    def cached_prefix(self, job: Job) -> int:
-        return 0
-
-
-ROOMY = Roomy()
-
-
-def size_of(job: Job) -> int:
-    """The default `Layer.cost`: what the policy is told of the job's size."""
-    told = job.size if job.estimate is None else job.estimate
-    if told is None:
-        raise ConfigError(f"job {job.id}.size", None, "this policy needs the size of every job")
-    return told
-
-
-def no_service() -> int:
-    """The service clock of a layer that has none."""
-    return 0
 
 
 class Layer(Struct, kw_only=True):

@@ -34,7 +34,7 @@ def pack(value: Any) -> Any:
     if isinstance(value, (set, frozenset)):
         return {"set": sorted(value)}
     if isinstance(value, Ranking):
-        return {"ranking": {name: pack(key) for name, key in value.items()}}
+        return {"ranking": {name: pack(key) for name, key in value.key.items()}}
     if isinstance(value, dict):
         packed = {name: pack(item) for name, item in value.items()}
         return {"dict": packed} if len(packed) == 1 and packed.keys() <= KINDS else packed

@@ -26,6 +26,15 @@ def fixed(amount: int, numerator: int, denominator: int) -> int:
     return scaled if numerator == 1 else -(-scaled // numerator)
 
 
+def in_parts(parts: int) -> Normalize:
+    """Counts in 1/parts: whole, and exact, where `parts` is a multiple of every weight's numerator."""
+
+    def normalize(amount: int, numerator: int, denominator: int) -> Number:
+        return amount * denominator * parts // numerator
+
+    return normalize
+
+
 def on_grid(value: Number) -> Number:
     """`value` rounded down to the grid of 2**-TAG_BITS, so that denominators do not grow without end."""
     if isinstance(value, int):

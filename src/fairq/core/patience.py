@@ -27,7 +27,7 @@ class Patience(Ranking[str, Time]):
         return self.heap[0] if self.heap else None
 
     def drop(self, name: str) -> None:
-        self.pop(name, None)
+        self.key.pop(name, None)
 
     def wait(self, request: Request) -> None:
         """O(log waiting) at worst."""

@@ -56,11 +56,11 @@ from fairq.core.decision import Wait as Wait
 from fairq.core.decision import Why as Why
 from fairq.core.errors import ConfigError, UnknownName
 from fairq.core.job import Flow, Job
-from fairq.core.layer import ROOMY as ROOMY
 from fairq.core.layer import Draw as Draw
 from fairq.core.layer import Layer as Layer
 from fairq.core.layer import Need as Need
 from fairq.core.layer import View as View
+from fairq.core.layer_defaults import ROOMY as ROOMY
 from fairq.core.number import Number
 from fairq.core.param import Param as Param
 

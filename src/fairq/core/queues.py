@@ -56,7 +56,7 @@ class FlowPolicy(Policy):
     # The contract
     def bind(self, layer: Layer) -> None:
         super().bind(layer)
-        self.normalize = layer.normalize
+        self.normalize, self.cost_of = layer.normalize, layer.cost
 
     def flow_changed(self, flow: Flow, now: Time) -> None:
         self.weights[flow.id] = flow.weight.as_integer_ratio()
@@ -110,7 +110,7 @@ class FlowPolicy(Policy):
         flow = self.next_flow(now)
         if flow is None:
             return NOTHING_WAITS
-        return Pick(self.queues[flow][0], self.why(flow, self.ranking[flow]))
+        return Pick(self.queues[flow][0], self.why(flow, self.ranking.key[flow]))
 
     def commit(self, decision: Decision, now: Time) -> None:
         """The head of a flow leaves its queue. Its new place, and the idle reset, wait for `charge`."""
@@ -155,8 +155,9 @@ class FlowPolicy(Policy):
         """Called once after `commit`: the amount is known, so the flow takes its new place."""
         flow = job.flow
         self.charged(flow, amount)
-        if flow in self.ranking:
-            self.ranking.put(flow, self.rank(flow))
+        ranking = self.ranking
+        if flow in ranking.key:
+            ranking.put(flow, self.rank(flow))
         if not self._waiting:
             self.idled(now)
 
@@ -204,7 +205,7 @@ class FlowPolicy(Policy):
 
     def ranked(self, flow: str) -> bool:
         """Is a backlogged flow's place in the ranking right?"""
-        return bool(self.ranking[flow] == self.rank(flow))
+        return bool(self.ranking.key[flow] == self.rank(flow))
 
     # State
     def state(self) -> dict[str, Any]:
@@ -241,4 +242,4 @@ class FlowPolicy(Policy):
             raise ValidationFailed(f"ranked {sorted(self.ranking)}, backlogged {sorted(backlogged)}")
         for flow in self.ranking:
             if not self.ranked(flow):
-                raise ValidationFailed(f"flow {flow} is ranked {self.ranking[flow]}, its rank is {self.rank(flow)}")
+                raise ValidationFailed(f"flow {flow} is ranked {self.ranking.key[flow]}, its rank is {self.rank(flow)}")

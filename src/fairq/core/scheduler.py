@@ -217,7 +217,7 @@ class Scheduler:
     def _send(self, entry: Entry, room: list[Upstream], out: list[AnyCommand]) -> None:
         request, placement = entry.request, self.placement
         entry.state = LIFECYCLE[entry.state].get("Dispatch") or entry.refuse("Dispatch")
-        self.patience.pop(request.id, None)
+        self.patience.drop(request.id)
         upstream = placement.choose(request, room)
         self.slots.take(upstream)
         placement.dispatched(request, upstream)

@@ -86,4 +86,4 @@ def validate(scheduler: Scheduler) -> None:
     dark = scheduler.patience.dark_since is not None
     check(dark != scheduler.is_lit(), "light is taken for darkness")
     ends = {id_ for id_ in waits if dark or jobs[id_].request.expires}
-    check(scheduler.patience.keys() == ends, "whose patience ends is miscounted")
+    check(scheduler.patience.key.keys() == ends, "whose patience ends is miscounted")

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from fairq.core.errors import check
 from fairq.core.job import Flow, Job
-from fairq.core.layer import ROOMY
+from fairq.core.layer_defaults import ROOMY
 from fairq.core.policy import Layer, Pick, Policy, Time
 from fairq.core.queues import FlowPolicy
 

@@ -12,8 +12,9 @@ the batch before it counts; and its scores are floats. They move with time, so a
 from collections.abc import Mapping
 from typing import Any
 
+from fairq.core.given import Given
 from fairq.core.job import Generation, Job
-from fairq.core.policy import NOTHING_WAITS, Decision, Need, Param, Pick, Stop, Time, Unit, View, Why
+from fairq.core.policy import NOTHING_WAITS, Decision, Layer, Need, Param, Pick, Stop, Time, Unit, View, Why
 from fairq.core.queues import FlowPolicy
 
 SECOND = 1_000_000_000
@@ -29,7 +30,6 @@ class AttainedService(FlowPolicy):
         Param(name="input", default=1, low=0, text="param.vtc.input"),
         Param(name="output", default=2, low=0, text="param.vtc.output"),
     )
-    memory = ("began", "kept")
     half_life: int
     input: int
     output: int
@@ -37,8 +37,10 @@ class AttainedService(FlowPolicy):
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
         self.attained: dict[str, tuple[float, Time]] = {}  # service, and when it was that much
-        self.began: dict[str, int] = {}  # job that runs -> the clock at which it would have had no token yet
-        self.kept: dict[str, int] = {}  # tokens of jobs that were preempted
+
+    def bind(self, layer: Layer) -> None:
+        super().bind(layer)
+        self.given = Given(layer.clock)
 
     def read(self, flow: str, now: Time) -> float:
         service, at = self.attained.get(flow, (0.0, now))
@@ -62,15 +64,11 @@ class AttainedService(FlowPolicy):
 
     # Service, which is charged when it is over
     def started(self, job: Job, now: Time, given: int = 0) -> None:
-        self.began[job.id] = self.layer.clock() - given - self.kept.pop(job.id, 0)
+        self.given.start(job, given)
 
     def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
         assert isinstance(job, Generation)
-        began = self.began.pop(job.id, None)
-        tokens = self.kept.pop(job.id, 0) if began is None else self.layer.clock() - began
-        if reason is Stop.PREEMPTED:
-            self.kept[job.id] = tokens
-        else:
+        if (tokens := self.given.stop(job, reason)) is not None:
             service = self.input * job.prompt + self.output * tokens
             self.attained[job.flow] = (self.read(job.flow, now) + service, now)
 
@@ -80,8 +78,9 @@ class AttainedService(FlowPolicy):
 
     def state(self) -> dict[str, Any]:
         attained = {flow: list(one) for flow, one in self.attained.items()}
-        return super().state() | {"attained": attained}
+        return super().state() | {"attained": attained, "given": self.given.state()}
 
     def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
+        self.given.restore(state["given"])
         self.attained = {flow: (service, at) for flow, (service, at) in state["attained"].items()}
         super().restore(state, jobs)

@@ -62,7 +62,7 @@ class DRF(FlowPolicy):
         first = self.ranking.heap[0]
         job = self.head(first[1])
         if not view.fits(job) and self.misfit == "skip":
-            order = sorted((rank, user) for user, rank in self.ranking.items())
+            order = sorted((rank, user) for user, rank in self.ranking.key.items())
             first = next((entry for entry in order if view.fits(self.head(entry[1]))), first)
             job = self.head(first[1])
         if not view.fits(job):
@@ -99,5 +99,5 @@ class DRF(FlowPolicy):
         self.reorder(flow.id)
 
     def show(self) -> Mapping[str, Any]:
-        users = sorted(self.held.keys() | self.ranking.keys())
+        users = sorted(self.held.keys() | self.ranking.key.keys())
         return {"shares": {user: to_json(self.share(user)[0]) for user in users}}

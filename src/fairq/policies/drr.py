@@ -21,25 +21,25 @@ from typing import Any
 from fairq.core.job import Flow, Job
 from fairq.core.memory import pack, unpack
 from fairq.core.number import Number, exact, to_json
-from fairq.core.policy import NOTHING_WAITS, ROOMY, Decision, Layer, Need, Param, Pick, Time, Unit, View, Why
+from fairq.core.policy import NOTHING_WAITS, ROOMY, Decision, Need, Param, Pick, Time, Unit, View, Why
 from fairq.core.queues import FlowPolicy
 from fairq.core.ranking import Ranking
 
 
 class Ring(Ranking[str, Number]):
-    """The active list: backlogged flow -> its deficit counter D. `turns`: whose turn it is, and all others in order."""
+    """The active list; `key`: the deficit counters D. `turns`: whose turn it is, and all others in order."""
 
     def __init__(self) -> None:
         super().__init__()
         self.turns: deque[str] = deque()
 
     def put(self, flow: str, deficit: Number) -> None:
-        if flow not in self:
+        if flow not in self.key:
             self.turns.append(flow)
-        self[flow] = deficit
+        self.key[flow] = deficit
 
     def drop(self, flow: str) -> None:
-        if self.pop(flow, None) is not None:
+        if self.key.pop(flow, None) is not None:
             self.turns.remove(flow)  # nearly always the first one
 
 
@@ -58,10 +58,6 @@ class DRR(FlowPolicy):
         self.quanta: dict[str, Number] = {}
         self.visited = ""  # the first in turn, once it has had its quantum
 
-    def bind(self, layer: Layer) -> None:
-        super().bind(layer)
-        self.cost = layer.cost
-
     def flow_changed(self, flow: Flow, now: Time) -> None:
         super().flow_changed(flow, now)
         above, below = self.weights[flow.id]
@@ -72,35 +68,35 @@ class DRR(FlowPolicy):
             self.visited = ""
 
     def rank(self, flow: str) -> Number:
-        return self.ring.get(flow, 0)
+        return self.ring.key.get(flow, 0)
 
     # The rule
     def take(self, now: Time, view: View) -> Job | None:
-        ring, turns = self.ring, self.ring.turns
+        deficits, turns = self.ring.key, self.ring.turns
         while turns:
             for _ in range(len(turns)):
                 flow = turns[0]
-                deficit = ring[flow]
+                deficit = deficits[flow]
                 if flow != self.visited:
                     self.visited = flow
                     deficit += self.quanta.get(flow, self.quantum)
-                cost = self.cost(self.queues[flow][0])
+                cost = self.cost_of(self.queues[flow][0])
                 if cost <= deficit:
-                    ring[flow] = deficit - cost
+                    deficits[flow] = deficit - cost
                     return self.leave(flow)
-                ring[flow] = deficit
+                deficits[flow] = deficit
                 turns.rotate(-1)
                 self.visited = ""
             rounds = min(map(self.rounds, turns))
             for flow in turns:
-                ring[flow] += rounds * self.quanta.get(flow, self.quantum)
+                deficits[flow] += rounds * self.quanta.get(flow, self.quantum)
         return None
 
     def rounds(self, flow: str) -> int:
         """How many more rounds pass it by; 0: its head goes in this one."""
         quantum = self.quanta.get(flow, self.quantum)
-        deficit = self.ring[flow] + (0 if flow == self.visited else quantum)
-        return max(0, -int((deficit - self.cost(self.head(flow))) // quantum))
+        deficit = self.ring.key[flow] + (0 if flow == self.visited else quantum)
+        return max(0, -int((deficit - self.cost_of(self.head(flow))) // quantum))
 
     def select(self, now: Time, view: View) -> Decision:
         """What `take` would come to, and how many visits dispatch nothing before."""
@@ -111,7 +107,7 @@ class DRR(FlowPolicy):
         if visits is None:
             visits = min(place + len(turns) * self.rounds(flow) for place, flow in enumerate(turns))
         head = self.head(turns[visits % len(turns)])
-        return Pick(head, Why("fits-deficit", {"visits": visits, "cost": self.cost(head)}))
+        return Pick(head, Why("fits-deficit", {"visits": visits, "cost": self.cost_of(head)}))
 
     def commit(self, decision: Decision, now: Time) -> None:
         if isinstance(decision, Pick):
@@ -122,11 +118,11 @@ class DRR(FlowPolicy):
 
     # What shells read
     def show(self) -> Mapping[str, Any]:
-        deficits = {flow: to_json(self.ring[flow]) for flow in sorted(self.ring)}
+        deficits = {flow: to_json(self.ring.key[flow]) for flow in sorted(self.ring)}
         return {"ring": list(self.ring.turns), "deficits": deficits}
 
     def state(self) -> dict[str, Any]:
-        return super().state() | {"ring": [[flow, pack(self.ring[flow])] for flow in self.ring.turns]}
+        return super().state() | {"ring": [[flow, pack(self.ring.key[flow])] for flow in self.ring.turns]}
 
     def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
         for flow, deficit in state["ring"]:

@@ -1,22 +1,17 @@
 """Earliest eligible virtual deadline first (Stoica, Abdel-Wahab, TR-95-22; Linux since 6.6).
 
-    v_i     += used / w_i                              a client's normalized service
-    V        = sum of w_i v_i / sum of w_i             over the clients here; with one running, dV = dt / sum of w
-    lag_i    = w_i (V - v_i)                           what it is owed; all lags add up to 0
     request  r_i ticks (the job's `slice`, else `request`): begins at ve_i = v_i, deadline vd_i = ve_i + r_i / w_i;
              when v_i has reached vd_i the next one begins
     select   argmin of (vd_i, id) over waiting clients that are eligible:
              form=linux  lag_i >= 0, tested without division: v_i * sum of w <= sum of w v
              form=1995   ve_i <= V: a request once eligible stays so until it is served
     slice    form=1995   `quantum` ticks; form=linux the rest of the request (`parity`), else `quantum`
-    leave    lag_i is kept, linux: within two requests
-    join     v_i such that the lag is that again once it has joined: v_i = V - (lag_i / w_i)(W + w_i) / W,
-             W = the others' weight; 1995: v_i = V, a client that leaves takes its lag along for good
+    leave    lag_i is kept, linux: within two requests; 1995: it takes its lag along for good
     new      v_i = V; with `initial=half` (as Linux does it) its first deadline comes after half a request. Accounts
              of the rule count whole ones (LWN, "An EEVDF CPU scheduler for Linux", 2023), so that is the default
 
-v_i at a join is rounded down to a grid of 2**-20, else denominators would grow without end; everything else is exact,
-so a lag is off by at most w_i * 2**-20 per join.
+Here v_i is used / w_i, V the mean of all v_i weighted by w_i, lag_i = w_i (V - v_i). How they move when a client joins,
+leaves or changes weight, and how exact they are: policies/lags.py.
 
 Unit of fairness: normalized service. Guarantees for clients that stay (TR-95-22, theorem 1): -r_max < lag_i <
 max(r_max, quantum); with requests of at most a quantum, |lag_i| < quantum, which no algorithm betters. A short request
@@ -30,16 +25,15 @@ from typing import Any
 from fairq.core.clients import ClientPolicy
 from fairq.core.eligible import Eligible
 from fairq.core.job import Job
-from fairq.core.number import Number, on_grid, quotient, to_json
+from fairq.core.number import Number, quotient, to_json
 from fairq.core.policy import Cause, Need, Param, Time, Unit, Why
+from fairq.policies.lags import Client, Lags
 
 
 class EEVDF(ClientPolicy):
     name = "eevdf"
     unit = Unit.NORMALIZED
     needs = frozenset({Need.PREEMPTION})
-    per_flow = ("asked", "owed")
-    memory = ("v", "begun", "due", "service", "resting")
     params = (
         Param(name="form", default="linux", choices=("linux", "1995"), text="param.eevdf.form"),
         Param(name="request", default=3, low=1, text="param.eevdf.request"),
@@ -52,112 +46,94 @@ class EEVDF(ClientPolicy):
     quantum: int
     parity: bool
     initial: str
-    ranking: Eligible
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
-        self.ranking = Eligible()
+        self.ranking = self.waiters = Eligible()
         self.linux = self.form == "linux"
-        self.v: dict[str, Number] = {}  # of those here
-        self.begun: dict[str, Number] = {}  # ve of the present request
-        self.due: dict[str, Number] = {}  # vd of it
-        self.asked: dict[str, int] = {}  # r, of all clients
-        self.owed: dict[str, Number] = {}  # V - v of those that have left
-        self.service: Number = 0  # sum of w v
-        self.resting: Number = 0  # V when nobody is here
+        self.clients: dict[str, Client] = {}  # those that have come, and are not forgotten
+        self.lags = Lags()
 
     # The rule
-    @property
-    def virtual_time(self) -> Number:
-        return quotient(self.service, self.total) if self.total else self.resting
-
     def rank(self, flow: str) -> tuple[Number, Number]:
-        return (self.v if self.linux else self.begun)[flow], self.due[flow]
+        client = self.clients[flow]
+        return (client.v if self.linux else client.begun), client.due
 
     def next_flow(self, now: Time) -> str | None:
         """Those who are eligible may all be running, on other processors; then the nearest to it goes."""
         if not self.ranking:
             return None
-        return self.ranking.earliest(self.service, self.total) or self.ranking.nearest()
+        return self.waiters.earliest(self.lags.service, self.lags.weight) or self.waiters.nearest()
 
     def charged(self, flow: str, amount: int) -> None:
-        self.service += amount
-        self.v[flow] = v = self.v[flow] + self.normalized(flow, amount)
-        if v >= self.due[flow]:
-            self.ask(flow, self.asked[flow])
-
-    def ask(self, flow: str, ticks: Number) -> None:
-        """A request begins."""
-        self.begun[flow] = v = self.v[flow]
-        self.due[flow] = v + quotient(ticks, self.shares.get(flow, 1))
+        client = self.clients[flow]
+        self.lags.serve(client, amount)
+        if client.v >= client.due:
+            client.ask(client.asked)
 
     def slice(self, job: Job) -> int:
-        flow = job.flow
-        rest = self.due[flow] - self.v[flow]
-        if (weight := self.shares.get(flow, 1)) != 1 or type(rest) is not int:
-            rest = ceil(rest * weight)
+        client = self.clients[job.flow]
+        rest = (client.due - client.v) * client.weight
+        if type(rest) is not int:
+            rest = ceil(rest)
         return rest if self.linux and self.parity else min(rest, self.quantum)
 
     def preempts(self, running: Job, now: Time) -> bool:
         if not self.linux or self.parity or not self.came:
             return False
-        flow = self.ranking.earliest(self.service, self.total)
-        return flow in self.came and (self.due[flow], flow) < (self.due[running.flow], running.flow)
+        flow = self.waiters.earliest(self.lags.service, self.lags.weight)
+        return flow in self.came and (self.clients[flow].due, flow) < (self.clients[running.flow].due, running.flow)
 
     # Who comes and goes
     def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
         if cause is not Cause.PREEMPTED:
-            self.asked[job.flow] = job.slice or self.request
+            if job.flow not in self.clients:
+                self.clients[job.flow] = Client()
+            self.clients[job.flow].asked = job.slice or self.request
         super().arrive(job, now, cause)
 
     def entered(self, flow: str, cause: Cause) -> None:
-        weight = self.weight(flow)
-        others = self.total - weight
-        mean = quotient(self.service, others) if others else self.resting
-        if others and (owed := self.owed.get(flow, 0)):
-            mean -= quotient(owed * self.total, others)
-        self.v[flow] = on_grid(mean)
-        self.service += quotient(weight * self.v[flow], 1)
-        first = self.initial == "half" and flow not in self.owed
-        self.ask(flow, quotient(self.asked[flow], 2) if first else self.asked[flow])
+        client = self.clients[flow]
+        half = self.initial == "half" and client.owed is None
+        self.lags.join(client, self.weight(flow))
+        client.ask(quotient(client.asked, 2) if half else client.asked)
 
     def left(self, flow: str) -> None:
-        weight, v = self.weight(flow), self.v.pop(flow)
-        total = self.total + weight
-        limit = quotient(2 * self.asked[flow], weight) if self.linux else 0
-        lead, most = self.service - v * total, limit * total  # V - v and its limit, times the weight of all
-        self.owed[flow] = limit if lead >= most else -limit if lead <= -most else quotient(lead, total)
-        if not self.total:
-            self.resting = quotient(self.service, total)
-        self.service = quotient(self.service - weight * v, 1)
-        del self.begun[flow], self.due[flow]
+        client = self.clients[flow]
+        self.lags.leave(client, quotient(2 * client.asked, client.weight) if self.linux else 0)
 
     def reweighted(self, flow: str, old: Number) -> None:
-        """The lag stays: distances from V shrink as the weight grows."""
-        new = self.weight(flow)
-        if flow in self.owed:
-            self.owed[flow] = quotient(self.owed[flow] * old, new)
-        if flow in self.here:
-            mean = quotient(self.service, self.total - new + old)
-            self.service -= quotient(old * self.v[flow], 1)
-            for tags in (self.v, self.begun, self.due):
-                tags[flow] = on_grid(mean - quotient((mean - tags[flow]) * old, new))
-            self.service += quotient(new * self.v[flow], 1)
+        if flow in self.clients:
+            self.lags.reweigh(self.clients[flow], old, self.weight(flow), flow in self.here)
+
+    def forget(self, flow: str) -> None:
+        super().forget(flow)
+        self.clients.pop(flow, None)
 
     # What shells read
     def why(self, flow: str, rank: tuple[Number, Number]) -> Why:
-        v, deadline = to_json(self.v[flow]), to_json(self.due[flow])
-        return Why("earliest-eligible", {"deadline": deadline, "v": v, "virtual_time": to_json(self.virtual_time)})
-
-    def lag(self, flow: str) -> Number:
-        """Of a client that is here, in service."""
-        return quotient(self.weight(flow) * (self.virtual_time - self.v[flow]), 1)
+        client, mean = self.clients[flow], self.lags.virtual_time
+        return Why(
+            "earliest-eligible",
+            {"deadline": to_json(client.due), "v": to_json(client.v), "virtual_time": to_json(mean)},
+        )
 
     def show(self) -> Mapping[str, Any]:
-        here = sorted(self.here)
+        here = {flow: self.clients[flow] for flow in sorted(self.here)}
         return {
-            "virtual_time": to_json(self.virtual_time),
-            "v": {flow: to_json(self.v[flow]) for flow in here},
-            "deadline": {flow: to_json(self.due[flow]) for flow in here},
-            "lag": {flow: to_json(self.lag(flow)) for flow in here},
+            "virtual_time": to_json(self.lags.virtual_time),
+            "v": {flow: to_json(client.v) for flow, client in here.items()},
+            "deadline": {flow: to_json(client.due) for flow, client in here.items()},
+            "lag": {flow: to_json(self.lags.lag(client)) for flow, client in here.items()},
         }
+
+    def state(self) -> dict[str, Any]:
+        clients = {flow: client.state() for flow, client in sorted(self.clients.items())}
+        return super().state() | {"clients": clients, "lags": self.lags.state()}
+
+    def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
+        self.lags.restore(state["lags"])
+        for flow, client in state["clients"].items():
+            self.clients[flow] = Client()
+            self.clients[flow].restore(client)
+        super().restore(state, jobs)

@@ -21,4 +21,4 @@ class PrefillDRR(DRR):
 
     def bind(self, layer: Layer) -> None:
         super().bind(layer)
-        self.cost = prompt_of
+        self.cost_of = prompt_of

@@ -42,7 +42,7 @@ class SCFQ(FlowPolicy):
         head = self.head(flow)
         known = self.finish.get(flow)
         if known is None or known[0] != head.id:
-            end = self.start[flow] + self.normalized(flow, self.layer.cost(head))
+            end = self.start[flow] + self.normalized(flow, self.cost_of(head))
             known = self.finish[flow] = (head.id, end)
         return known[1]
 
@@ -63,5 +63,5 @@ class SCFQ(FlowPolicy):
         return {
             "virtual_time": tag(self.virtual_time),
             "start": {flow: tag(self.start[flow]) for flow in sorted(self.ranking)},
-            "finish": {flow: tag(self.ranking[flow]) for flow in sorted(self.ranking)},
+            "finish": {flow: tag(self.ranking.key[flow]) for flow in sorted(self.ranking)},
         }

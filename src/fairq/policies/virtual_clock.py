@@ -45,7 +45,7 @@ class VirtualClock(FlowPolicy):
 
     def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:
         flow = job.flow
-        length = self.normalized(flow, self.layer.cost(job)) * (self.total or 1)
+        length = self.normalized(flow, self.cost_of(job)) * (self.total or 1)
         self.stamps[job.id] = self.clocks[flow] = max(now * self.speed, self.clocks.get(flow, 0)) + length
         super().arrive(job, now, cause)
 

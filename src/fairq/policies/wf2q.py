@@ -20,11 +20,10 @@ from fairq.policies.wfq import WFQ
 
 class WF2Q(WFQ):
     name = "wf2q"
-    ranking: Eligible
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
-        self.ranking = Eligible()
+        self.ranking = self.waiters = Eligible()
 
     def rank(self, flow: str) -> tuple[Number, Number]:
         return self.tags[self.queues[flow][0].id]
@@ -33,7 +32,7 @@ class WF2Q(WFQ):
         """Where the link stalled or V was rounded down nobody may be eligible; then the earliest S counts as begun."""
         if not self.ranking:
             return None
-        return self.ranking.earliest(self.fluid.virtual_time_at(now), 1) or self.ranking.nearest()
+        return self.waiters.earliest(self.fluid.virtual_time_at(now), 1) or self.waiters.nearest()
 
     def take(self, now: Time, view: View) -> Job | None:
         self.advance(now)

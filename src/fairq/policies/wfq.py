@@ -39,8 +39,9 @@ class WFQ(FlowPolicy):
         factor = self.fluid.advance(now)
         if factor > 1:
             self.regrid(factor)
-        weight = self.weights.get(job.flow, ONE)
-        self.tags[job.id] = self.fluid.enter(job.flow, self.layer.normalize(self.layer.cost(job), *weight), weight)
+        flow = job.flow
+        weight = self.weights.get(flow, ONE)
+        self.tags[job.id] = self.fluid.enter(flow, self.normalized(flow, self.cost_of(job)), weight)
         super().arrive(job, now, cause)
 
     def rank(self, flow: str) -> Any:

@@ -12,8 +12,9 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
+from fairq.core.given import Given
 from fairq.core.job import Generation, Job
-from fairq.core.policy import Need, Param, Stop, Time, Unit, Why
+from fairq.core.policy import Layer, Need, Param, Stop, Time, Unit, Why
 from fairq.core.ready import JobPolicy
 
 SECOND = 1_000_000_000
@@ -28,7 +29,7 @@ class Windowed(JobPolicy):
         Param(name="input", default=1, low=0, text="param.vtc.input"),
         Param(name="output", default=2, low=0, text="param.vtc.output"),
     )
-    memory = ("ranks", "began", "kept")
+    memory = ("ranks",)
     window: int
     input: int
     output: int
@@ -37,8 +38,10 @@ class Windowed(JobPolicy):
         super().__init__(**given)
         self.served: dict[str, deque[tuple[Time, int]]] = {}  # of each client: when a request ended, what it cost
         self.ranks: dict[str, int] = {}  # of jobs that wait
-        self.began: dict[str, int] = {}  # job that runs -> the clock at which it would have had no token yet
-        self.kept: dict[str, int] = {}  # tokens of jobs that were preempted
+
+    def bind(self, layer: Layer) -> None:
+        super().bind(layer)
+        self.given = Given(layer.clock)
 
     def recent(self, flow: str, now: Time) -> int:
         served = self.served.get(flow, deque())
@@ -59,15 +62,11 @@ class Windowed(JobPolicy):
         return Why("least-recent-service", {"served": self.ranks[job.id]})
 
     def started(self, job: Job, now: Time, given: int = 0) -> None:
-        self.began[job.id] = self.layer.clock() - given - self.kept.pop(job.id, 0)
+        self.given.start(job, given)
 
     def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
         assert isinstance(job, Generation)
-        began = self.began.pop(job.id, None)
-        tokens = self.kept.pop(job.id, 0) if began is None else self.layer.clock() - began
-        if reason is Stop.PREEMPTED:
-            self.kept[job.id] = tokens
-        else:
+        if (tokens := self.given.stop(job, reason)) is not None:
             cost = self.input * job.prompt + self.output * tokens
             self.served.setdefault(job.flow, deque()).append((now, cost))
 
@@ -76,8 +75,9 @@ class Windowed(JobPolicy):
 
     def state(self) -> dict[str, Any]:
         served = {flow: [list(one) for one in ended] for flow, ended in self.served.items()}
-        return super().state() | {"served": served}
+        return super().state() | {"served": served, "given": self.given.state()}
 
     def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
         super().restore(state, jobs)
+        self.given.restore(state["given"])
         self.served = {flow: deque((at, cost) for at, cost in ended) for flow, ended in state["served"].items()}

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from fairq.core.job import Flow, Job
-from fairq.core.number import Number, quotient, to_json
+from fairq.core.number import Number, in_parts, quotient, to_json
 from fairq.core.policy import Layer, Need, Policy
 from fairq.measure.fairness import Interval
 from fairq.measure.latency import flat
@@ -60,7 +60,7 @@ class LinkRun(Run):
             Layer(
                 name="link",
                 provides=PROVIDES,
-                normalize=lambda amount, above, below: amount * below * parts // above,
+                normalize=in_parts(parts),
                 tag=lambda tag: to_json(quotient(tag, parts)),
                 rate=quotient(1, self.pace),
                 random=draws(self.scenario.seed),
@@ -76,14 +76,11 @@ class LinkRun(Run):
         room = None
         if scenario.buffer is not None or any(flow.buffer is not None for flow in flows):
             room = Room(policy, scenario.buffer, {flow.id: flow.buffer for flow in flows})
-        enter, leave = (room.enter, room.leave) if room else (None, None)
-        jobs = scenario.jobs
-        arrivals = zip([job.arrival * tick for job in jobs], jobs, strict=True)
         stalls = self._stalls()
         if isinstance(bound, GPS):
-            departures = pour(policy, bound, arrivals, enter, leave, stalls)
+            departures = pour(policy, bound, scenario.jobs, tick, room, stalls)
         else:
-            departures = send(policy, arrivals, self.pace, enter, leave, stalls)
+            departures = send(policy, scenario.jobs, tick, self.pace, room, stalls)
         return departures, room.dropped if room else []
 
     def _stalls(self) -> Stalls | None:

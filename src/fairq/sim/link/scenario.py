@@ -3,12 +3,12 @@
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from operator import itemgetter
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from fairq.core.job import Job
+from fairq.sim.link.packets import jobs_of
 from fairq.sim.scenario import Name, Natural, Part, Positive, Ratio, Scenario, broken
 
 MOST_PACKETS = 1_000_000
@@ -92,22 +92,7 @@ class LinkScenario(Scenario):
     @cached_property
     def jobs(self) -> list[Job]:
         """Every packet, in order of arrival; those of one instant as they are listed."""
-        single: list[tuple[int, Packet]] = []
-        for packet in self.packets:
-            at, count = packet.arrival, packet.count
-            if count == 1:  # nearly always
-                single.append((at, packet))
-            else:
-                single += [(at + n * packet.every, packet) for n in range(count)]
-        single.sort(key=itemgetter(0))
-        numbers: dict[str, int] = {}
-        jobs = []
-        for seq, (at, packet) in enumerate(single, 1):
-            flow = packet.flow
-            numbers[flow] = number = numbers.get(flow, 0) + 1
-            size, told = packet.size, packet.estimate
-            jobs.append(Job(id=f"{flow}#{number}", flow=flow, seq=seq, arrival=at, size=size, estimate=told))
-        return jobs
+        return jobs_of(self.packets)
 
     def run(self, policy: str, record: str | None = None) -> Any:
         from fairq.sim.link.run import LinkRun
