@@ -55,15 +55,18 @@ class Admission:
         self._clock = clock
         self._retry_after, self._refused, self._window = SHORTEST_RETRY, 0, 0
 
-    def ask(self, tenant: str, size: int) -> Full | list[str]:
-        """The ids to evict so that a request of `size` bytes may wait (mostly none), or why it may not. Pure."""
+    def ask(self, tenant: str, size: int, more: int = 0, more_bytes: int = 0) -> Full | list[str]:
+        """The ids to evict so that a request of `size` bytes may wait (mostly none), or why it may not. Pure.
+
+        `more` requests of `more_bytes` may be waiting besides, of whichever tenant.
+        """
         mine = self._holdings.get(tenant, NOTHING)
         bounds = self.tenant_bounds(tenant)
         if size > min(bounds.bytes, self.total.bytes):
             return Full.NEVER
-        if len(mine.jobs) >= bounds.requests or mine.bytes + size > bounds.bytes:
+        if len(mine.jobs) + more >= bounds.requests or mine.bytes + more_bytes + size > bounds.bytes:
             return Full.TENANT
-        if self.requests < self.total.requests and self.bytes + size <= self.total.bytes:
+        if self.requests + more < self.total.requests and self.bytes + more_bytes + size <= self.total.bytes:
             return []
         if self.requests >= self.total.requests:
             victim = self._heaviest(self._most_requests)

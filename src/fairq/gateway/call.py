@@ -77,6 +77,8 @@ class Call(Answering):
 
     # What the dispatcher asks for
     def dispatch(self, command: Dispatch) -> None:
+        if self._finished:  # its client left between two attempts
+            return
         if self._comments is not None:
             self._stop_comments()
         self._dispatched = command
@@ -153,7 +155,7 @@ class Call(Answering):
             self._exchange.pass_on(head.status, passed.fields + self._our_fields(), body)
         finally:
             if not self._finished:  # the client still has bytes to take
-                self.pool.dispatcher.emit(ev.SlotFreed, id=self.request.id)
+                self.pool.dispatcher.put(ev.SlotFreed, id=self.request.id)
 
     def on_end(self) -> None:
         self._transfer = None
@@ -167,7 +169,7 @@ class Call(Answering):
             self._exchange.finish()
         finally:
             if not self._finished:  # the client still has bytes to take
-                self.pool.dispatcher.emit(ev.SlotFreed, id=self.request.id)
+                self.pool.dispatcher.put(ev.SlotFreed, id=self.request.id)
 
     def on_fail(self, failure: Failure) -> None:
         self._transfer = None
@@ -186,7 +188,7 @@ class Call(Answering):
         if self._finished:
             return
         if self._dispatched is None or self.pool.dispatcher.is_retrying(self.request.id):
-            self.pool.dispatcher.emit(ev.Cancelled, id=self.request.id)
+            self.pool.dispatcher.put(ev.Cancelled, id=self.request.id)
         else:
             self._drop_transfer()
             self._finish(Outcome.STALLED_CLIENT if self._exchange.stalled else Outcome.CANCELLED_RUNNING)
@@ -238,7 +240,7 @@ class Call(Answering):
 
     # Endings
     def _attempt_failed(self, outcome: Outcome) -> None:
-        self.pool.dispatcher.emit(ev.AttemptFailed, id=self.request.id, outcome=outcome)
+        self.pool.dispatcher.put(ev.AttemptFailed, id=self.request.id, outcome=outcome)
 
     def _fail(self, outcome: Outcome, message: str) -> None:
         self._outcome = outcome
@@ -254,11 +256,21 @@ class Call(Answering):
         self._answer_error(outcome)
 
     def _finish(self, outcome: Outcome) -> None:
+        self._finished = True
         relay = self._relay
         if isinstance(relay, Relay):
             relay.settle()
         first, last, reason = (0, 0, "") if relay is None else (relay.first, relay.last, relay.finish_reason)
-        self.pool.dispatcher.finish(self.request.id, outcome, self._usage(), self._status, first, last, reason)
+        self.pool.dispatcher.put(
+            ev.Finished,
+            id=self.request.id,
+            outcome=outcome,
+            usage=self._usage(),
+            status=self._status,
+            first_byte=first,
+            last_byte=last,
+            finish=reason,
+        )
 
     def _usage(self) -> Usage:
         dispatched = self._dispatched

@@ -145,7 +145,7 @@ class Intake:
         return self._enter(pool, peeked, body)
 
     def _enter(self, pool: Pool, peeked: Peeked | None, body: bytes) -> Call | None:
-        answer = pool.admission.ask(self._tenant, len(body))
+        answer = pool.dispatcher.ask(self._tenant, len(body))
         if not isinstance(answer, list):
             outcome = Outcome.REFUSED_TOO_LARGE if answer is Full.NEVER else Outcome.REFUSED_QUEUE_FULL
             self._refuse(outcome, answer.value, pool=pool)

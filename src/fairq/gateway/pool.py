@@ -63,7 +63,7 @@ class Pool:
         scheduler = Scheduler(setup, policies.make(setup.policy), placements.make(setup.placement))
         queue = config.queue
         self.admission = Admission(Bounds(queue.requests, queue.bytes), self._bounds, self.clock)
-        self.dispatcher = Dispatcher(scheduler, self.admission, record, self.clock, self._call_at)
+        self.dispatcher = Dispatcher(scheduler, self.admission, record, self.clock, self._loop.call_soon, self._call_at)
         self.backends: dict[str, Backend] = {}
         self._leaving: dict[Backend, asyncio.Task[None]] = {}
 
