@@ -11,11 +11,11 @@ import tempfile
 from pathlib import Path
 
 COMPILED = (
-    *("core", "policies", "placements", "gateway", "ledger/disk.py", "ledger/writer.py", "sim/draw.py"),
-    *("sim/link/line.py", "sim/link/packets.py", "sim/link/room.py", "sim/link/stalls.py"),
+    *("core", "policies", "placements", "gateway", "ledger/disk.py", "ledger/writer.py", "measure/service.py"),
+    *("sim/draw.py", "sim/link/line.py", "sim/link/packets.py", "sim/link/room.py", "sim/link/stalls.py"),
     *("sim/cpu/alone.py", "sim/cpu/jobs.py", "sim/cpu/live.py", "sim/cpu/locking.py", "sim/cpu/machine.py"),
-    *("sim/cpu/processor.py", "sim/engine/batch.py", "sim/engine/call.py", "sim/engine/jumping.py"),
-    *("sim/engine/kv.py", "sim/engine/prefix.py", "sim/engine/stepping.py"),
+    *("sim/cpu/processor.py", "sim/engine/batch.py", "sim/engine/call.py", "sim/engine/figures.py"),
+    *("sim/engine/jumping.py", "sim/engine/kv.py", "sim/engine/prefix.py", "sim/engine/stepping.py"),
 )
 """Packages and modules of fairq."""
 
