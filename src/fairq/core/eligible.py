@@ -1,7 +1,7 @@
 """Eligible: the earliest deadline among those that are eligible, for schedulers that ask for both (EEVDF)."""
 
-from heapq import heappop, heappush
-from typing import Final
+from heapq import heapify, heappop, heappush
+from typing import Any, Final
 
 from fairq.core.number import Number
 from fairq.core.ranking import Ranking
@@ -9,8 +9,8 @@ from fairq.core.ranking import Ranking
 push: Final = heappush  # compiled, a name from elsewhere is looked up at each use
 pop: Final = heappop
 
-Key = tuple[Number, Number]
-"""Eligible from, deadline."""
+Key = Any
+"""(eligible from, deadline). Which tuple it is counts: compiled code would copy one whose type it knew."""
 
 
 class Eligible(Ranking[str, Key]):
@@ -18,81 +18,50 @@ class Eligible(Ranking[str, Key]):
 
     Everybody waits in `pending` until found eligible, then in `ready` by deadline. So `earliest` is O(log n) amortised
     while the mean grows; where it has gone back, whoever is not eligible any more is sent back when it comes to the
-    top. Who has another key by now has been put again: such an entry goes when it comes to the top.
-
-    pending    eligible from -> names; equal ones, of which there are many, become so together
-    starts     its keys, a heap
-    ready      deadline -> names, a heap: of equal ones only names are compared
-    deadlines  its keys, a heap
+    top. An entry whose key is not the present one is stale, and goes when it comes to the top.
     """
 
-    __slots__ = ("deadlines", "entries", "pending", "ready", "starts")
+    __slots__ = ("pending", "ready")
 
     def __init__(self) -> None:
         super().__init__()
-        self.pending: dict[Number, list[str]] = {}
-        self.starts: list[Number] = []
-        self.ready: dict[Number, list[str]] = {}
-        self.deadlines: list[Number] = []
-        self.entries = 0  # names in both
+        self.pending: list[Any] = []  # (eligible from, name, key)
+        self.ready: list[Any] = []  # (deadline, name, key)
 
     def put(self, name: str, key: Key) -> None:
         self.key[name] = key
-        self.wait(name, key[0])
-        if self.entries > 4 * len(self.key) + 64:
-            keys = dict(self.key)
-            self.clear()
-            self.key.update(keys)
-            for one, (since, _) in keys.items():
-                self.wait(one, since)
-
-    def wait(self, name: str, since: Number) -> None:
-        """Until it is eligible."""
-        self.entries += 1
-        names = self.pending.get(since)
-        if names is None:
-            self.pending[since] = [name]
-            push(self.starts, since)
-        else:
-            names.append(name)
+        push(self.pending, (key[0], name, key))
+        if len(self.pending) + len(self.ready) > 4 * len(self.key) + 64:
+            self.pending, self.ready = [(key[0], name, key) for name, key in self.key.items()], []
+            heapify(self.pending)
 
     def drop(self, name: str) -> None:
         self.key.pop(name, None)
 
     def clear(self) -> None:
         super().clear()
-        for held in (self.pending, self.starts, self.ready, self.deadlines):
-            held.clear()
-        self.entries = 0
+        self.pending.clear()
+        self.ready.clear()
 
     def earliest(self, total: Number, weight: Number) -> str | None:
         """Of those with (eligible from) * weight <= total the one of least (deadline, name); no division is needed."""
-        keys, starts, ready, deadlines = self.key, self.starts, self.ready, self.deadlines
-        while starts and starts[0] * weight <= total:
-            since: Number = pop(starts)
-            for name in self.pending.pop(since):
-                key = keys.get(name)
-                if key is None or key[0] != since:
-                    self.entries -= 1
-                elif (names := ready.get(key[1])) is None:
-                    ready[key[1]] = [name]
-                    push(deadlines, key[1])
-                else:
-                    push(names, name)
-        while deadlines:
-            deadline = deadlines[0]
-            names = ready[deadline]
-            while names:
-                name = names[0]
-                key = keys.get(name)
-                if key is not None and key[1] == deadline:
-                    if key[0] * weight <= total:
-                        return name
-                    self.wait(name, key[0])
-                pop(names)
-                self.entries -= 1
-            del ready[deadline]
-            pop(deadlines)
+        pending, ready = self.pending, self.ready
+        get: Any = self.key.get
+        while pending:
+            since, name, key = pending[0]
+            if get(name) is key:
+                if since * weight > total:
+                    break
+                push(ready, (key[1], name, key))
+            pop(pending)
+        while ready:
+            _, name, key = ready[0]
+            if get(name) is key:
+                if key[0] * weight <= total:
+                    first: str = name
+                    return first
+                push(pending, (key[0], name, key))
+            pop(ready)
         return None
 
     def nearest(self) -> str:
