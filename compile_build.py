@@ -59,7 +59,7 @@ def compile_into(folder: Path) -> None:
         os.environ["MYPYPATH"] = "src"
         os.chdir("src")
         options = ["--config-file=../mypy.ini", f"--cache-dir={root / 'build' / 'mypyc_cache'}"]
-        level = os.environ.get("FAIRQ_OPTIMIZE", "3")
+        level = os.environ.get("FAIRQ_OPTIMIZE", "2")
         extensions = mypycify([*options, *modules(Path())], opt_level=level, debug_level="0", group_name=LIBRARY)
         setup(name=LIBRARY, ext_modules=extensions, script_args=["--quiet", "build_ext", f"--build-lib={folder}"])
 
