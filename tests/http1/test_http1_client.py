@@ -544,3 +544,42 @@ def test_a_thousand_requests_through_both_halves_reuse_few_connections(run: Call
         assert not upstream.transfers
 
     run(main())
+
+
+@pytest.mark.parametrize("run", [on_asyncio, on_uvloop])
+def test_a_receiver_that_fails_costs_only_its_own_response(run: Callable[..., None]) -> None:
+    """Pieces of several bodies that come in one turn of the loop are taken together."""
+
+    class Failing(Recorder):
+        def on_data(self, data: bytes, chunks: bytes | None = None) -> None:
+            raise RuntimeError("a defect")
+
+    async def main() -> None:
+        told: list[str] = []
+        asyncio.get_running_loop().set_exception_handler(lambda loop, what: told.append(str(what["exception"])))
+        streams: list[Exchange] = []
+
+        def start(exchange: Exchange) -> None:
+            exchange.start(200, [])
+            streams.append(exchange)
+
+        origin = Server(start)
+        await origin.start("127.0.0.1", 0)
+        upstream = Upstream("127.0.0.1", origin.port)
+        receivers = [Recorder(), Failing(), Recorder()]
+        for receiver in receivers:
+            upstream.send(b"GET", b"/", [(b"host", b"test")], b"", receiver)
+        await eventually(lambda: all(receiver.events == ["head"] for receiver in receivers))
+        for stream in streams:
+            stream.write(b"piece")
+        await eventually(lambda: receivers[1].failure is not None)
+        for stream in streams:
+            stream.finish()
+        await eventually(lambda: not upstream.transfers)
+        assert told == ["a defect"]
+        assert receivers[1].events == ["head", "fail"]
+        assert [(one.body, one.ended) for one in (receivers[0], receivers[2])] == [(b"piece", True)] * 2
+        await upstream.close()
+        await origin.drain(1)
+
+    run(main())
