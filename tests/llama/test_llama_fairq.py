@@ -59,7 +59,7 @@ def client(gateway: Serve) -> Iterator[OpenAI]:
 
 def gauge(gateway: Serve, name: str) -> float:
     """A gauge of fairq's, over all its labels."""
-    text = httpx.get(f"{gateway.console}/metrics").text
+    text = httpx.get(f"{gateway.console}/metrics", timeout=20).text
     return sum(
         sample.value
         for family in text_string_to_metric_families(text)
@@ -122,6 +122,7 @@ def test_a_client_that_asks_for_usage_gets_the_engines(client: OpenAI, api: str)
 def test_leaving_a_stream_frees_its_slot_at_the_engine_and_at_fairq(
     llama: LlamaServer, gateway: Serve, client: OpenAI, ledger: Path
 ) -> None:
+    assert gauge(gateway, "fairq_inflight") == 0  # the console is up: its start may take as long as the whole answer
     before = llama.metric("tokens_predicted_total")
     messages = [{"role": "user", "content": "the"}]
     reply = client.chat.completions.with_raw_response.create(
