@@ -174,8 +174,6 @@ class Upstream:
         self._deadlines = deadlines
         self._own_deadlines = deadlines is None
         self._closed = False
-        self.loop: asyncio.AbstractEventLoop | None = None  # since the first connection
-        self._unread: list[Link] = []  # that have got a piece of a body in this turn of the loop
 
     @property
     def deadlines(self) -> Deadlines:
@@ -206,25 +204,6 @@ class Upstream:
         transfer.connect()
         return transfer
 
-    def read_soon(self, link: Link) -> bool:
-        """Let it take what it has got at the end of this turn. False: there is no loop, and nothing will happen."""
-        if self.loop is None:
-            return False
-        if not self._unread:
-            self.loop.call_soon(self._read)
-        self._unread.append(link)
-        return True
-
-    def _read(self) -> None:
-        unread, self._unread = self._unread, []
-        for link in unread:
-            try:
-                link.take_unread()
-            except Exception as error:  # of a receiver; it costs its own transfer
-                what = {"message": "unhandled exception in who receives a response", "exception": error}
-                asyncio.get_running_loop().call_exception_handler(what)
-                link.fail("protocol", "it could not be passed on")
-
     async def close(self) -> None:
         """Abort what is under way and close every connection."""
         self._closed = True
@@ -244,8 +223,7 @@ class Upstream:
     async def open(self) -> Link:
         """A new connection. Raises OSError or ssl.SSLError."""
         link = Link(self)
-        self.loop = asyncio.get_running_loop()
-        await self.loop.create_connection(
+        await asyncio.get_running_loop().create_connection(
             lambda: cast(asyncio.Protocol, link),
             self.host,
             self.port,

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from fairq.gateway.http1.deadlines import NEVER, Timed
 from fairq.gateway.http1.exchange import Exchange
 
 if TYPE_CHECKING:
     from fairq.gateway.http1.server import Peer, Server
-
-MOST_CORKED: Final = 64 * 1024
 
 
 class Endpoint(Timed):
@@ -24,7 +22,6 @@ class Endpoint(Timed):
     __slots__ = (
         "_corked",
         "_deadlines",
-        "_due",
         "_finishing",
         "_held",
         "_mark",
@@ -46,8 +43,7 @@ class Endpoint(Timed):
         self.exchange: Exchange | None = None
         self.keep = True  # another request may follow on this connection
         self.peer: tuple[str, int] = ("", 0)
-        self._corked = b""  # waits for what follows it: one system call instead of two
-        self._due = False  # it waits until the end of this turn at most
+        self._corked = b""  # a response head waiting for the first body bytes: one system call instead of two
         self.use: Peer  # what this client's address holds; set by Server.admit
         self._held = 0  # bytes counted against the server's and the address's bounds
         self._reading = True
@@ -70,22 +66,20 @@ class Endpoint(Timed):
             self._sent += len(data)
             self._transport.write(data)
 
-    def cork(self, data: bytes, *, wait: bool = False) -> None:
-        """Send this together with what follows it, but not later than at the end of this turn of the loop, when all
-        connections are written to in one go: so the kernel's code stays in the processor's caches.
+    def cork(self, head: bytes, *, wait: bool) -> None:
+        """Send a response's head together with what follows it, but not later than in this turn of the loop.
 
-        `wait`: later is fine, since a response's head alone is of no use.
+        `wait`: later is fine, since the head alone is of no use.
         """
-        self._corked = data = self._corked + data if self._corked else data
-        if len(data) > MOST_CORKED:  # only what is sent can hold back who sends
-            self.send(b"")
-        elif not wait and not self._due:
-            self._due = self.server.write_soon(self)
-            if not self._due:
+        self._corked = head
+        loop = self.server.loop
+        if not wait:
+            if loop is None:
                 self.uncork()
+            else:
+                loop.call_soon(self.uncork)
 
     def uncork(self) -> None:
-        self._due = False
         if self._corked:
             self.send(b"")
 

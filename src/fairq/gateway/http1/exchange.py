@@ -171,14 +171,14 @@ class Exchange:
             return
         mode = self._mode
         if mode == "chunked":
-            conn.cork(chunks or b"%x\r\n%b\r\n" % (len(data), data))
+            conn.send(chunks or b"%x\r\n%b\r\n" % (len(data), data))
         elif mode == "length":
             self._left -= len(data)
             if self._left < 0:
                 raise ValueError("more body bytes than the announced length")
-            conn.cork(data)
+            conn.send(data)
         elif mode == "close":
-            conn.cork(data)
+            conn.send(data)
 
     def finish(self, *, close: bool = False) -> None:
         """The end of the body. A length-framed response that is not complete is cut. `close`: the connection too."""

@@ -37,7 +37,6 @@ class Link(Timed):
         "_recent",
         "_transfer",
         "_transport",
-        "_unread",
         "_upstream",
         "_used",
     )
@@ -50,7 +49,6 @@ class Link(Timed):
         self._used = False  # has carried a response before
         self._in_head = True
         self._pending = b""  # of the head
-        self._unread = b""  # of the body: what has come in this turn of the loop
         self._familiar: ResponseHead | None = None  # the last one
         self._framing = NO_BODY
         self._left = 0
@@ -94,7 +92,6 @@ class Link(Timed):
 
     def abort(self) -> None:
         self._transfer = None
-        self._unread = b""
         self._transport.abort()
 
     # -- transport callbacks
@@ -109,23 +106,6 @@ class Link(Timed):
     def resume_writing(self) -> None: ...
 
     def data_received(self, data: bytes) -> None:
-        """A piece of a body waits until the end of the turn, when those of all connections are taken in one go: so
-        neither the kernel's code nor ours pushes the other out of the processor's caches."""
-        if self._in_head or self._transfer is None:
-            self._take(data)
-        elif self._unread:
-            self._unread += data
-        else:
-            self._unread = data
-            if not self._upstream.read_soon(self):
-                self.take_unread()
-
-    def take_unread(self) -> None:
-        data, self._unread = self._unread, b""
-        if data and self._transfer is not None:
-            self._take(data)
-
-    def _take(self, data: bytes) -> None:
         transfer = self._transfer
         if transfer is None:
             self.abort()  # nobody asked: it could be taken for the answer to the next request
@@ -146,35 +126,31 @@ class Link(Timed):
             else:
                 self._read_body(transfer, data)
         except BadMessage as bad:
-            self.fail("protocol", bad.reason)
+            self._fail("protocol", bad.reason)
 
     def eof_received(self) -> None:
-        self.take_unread()
         if self._transfer is not None and not self._in_head and self._framing.kind == "close":
             self._complete(self._transfer)
         else:
             self._lost("")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.take_unread()
         self._upstream.lost(self)
         self._deadlines.forget(self)
         self._lost(f": {exc}" if exc else "")
 
     def expire(self) -> None:
-        if self._unread:  # it is not silent
-            self._deadlines.arm(self, self._upstream.limits.idle_seconds)
-        elif self._transfer is None:
+        if self._transfer is None:
             self._transport.close()
         elif self._in_head:
-            self.fail("timeout", f"no response within {self._upstream.limits.first_byte_seconds:g} s")
+            self._fail("timeout", f"no response within {self._upstream.limits.first_byte_seconds:g} s")
         else:
             patience = self._upstream.limits.idle_seconds
             silence = self._deadlines.now - self._recent
             if silence < patience:
                 self._deadlines.arm(self, patience - silence)
             else:
-                self.fail("timeout", f"silent for {patience:g} s in the middle of the response")
+                self._fail("timeout", f"silent for {patience:g} s in the middle of the response")
 
     # -- the response
 
@@ -218,7 +194,7 @@ class Link(Timed):
         if not self._carries(transfer):
             return
         if pending:
-            self._take(pending)
+            self.data_received(pending)
         elif framing.kind == "none" or (framing.kind == "length" and not size):
             self._complete(transfer)
         if self._carries(transfer) and not transfer.paused:
@@ -282,7 +258,7 @@ class Link(Timed):
         else:
             transport.abort()
 
-    def fail(self, kind: FailureKind, detail: str) -> None:
+    def _fail(self, kind: FailureKind, detail: str) -> None:
         transfer, self._transfer = self._transfer, None
         self._transport.abort()
         if transfer is not None:

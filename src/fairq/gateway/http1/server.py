@@ -8,7 +8,6 @@ from typing import Any, cast
 
 from fairq.gateway.http1.connection import Connection
 from fairq.gateway.http1.deadlines import Deadlines
-from fairq.gateway.http1.endpoint import Endpoint
 from fairq.gateway.http1.errors import BadMessage
 from fairq.gateway.http1.exchange import Exchange
 from fairq.gateway.http1.headers import Headers
@@ -55,7 +54,6 @@ class Server:
         self.buffered = 0  # bytes of all connections, as Limits.buffered_bytes counts them
         self.port = 0
         self._peers: dict[str, Peer] = {}
-        self._corked: list[Endpoint] = []  # that have something to send at the end of this turn
         self._listener: asyncio.Server | None = None
         self._empty = asyncio.Event()
         self._own_deadlines = deadlines is None
@@ -119,20 +117,6 @@ class Server:
         if peer.connections > self.limits.connections_per_peer:
             return BadMessage(429, "too many connections from this address")
         return None
-
-    def write_soon(self, connection: Endpoint) -> bool:
-        """Uncork it at the end of this turn of the loop. False: there is no loop, and nothing will happen."""
-        if self.loop is None:
-            return False
-        if not self._corked:
-            self.loop.call_soon(self._write)
-        self._corked.append(connection)
-        return True
-
-    def _write(self) -> None:
-        corked, self._corked = self._corked, []
-        for connection in corked:
-            connection.uncork()
 
     def hold(self, peer: Peer, change: int) -> None:
         """Count buffered bytes up or down. Raises BadMessage when there are too many; they are counted all the same."""
