@@ -131,7 +131,8 @@ def _line(data: bytes, at: int) -> bytes:
     if len(data) - at > 6:
         digits = 2 if data[at + 2] == 13 else 3 if data[at + 3] == 13 else 4 if data[at + 4] == 13 else 1
         return data[at : at + digits + 2]
-    return data[at : data.find(b"\n", at) + 1]
+    end = data.find(b"\n", at) + 1
+    return data[at:end] if end else b""  # mypyc's slices must not end before they start
 
 
 def _size(line: bytes) -> int:

@@ -87,9 +87,11 @@ class UsageScanner(Account):
     def feed(self, data: bytes) -> bool:
         """Was `data` whole events like one before, but for their text? Then nothing can be in it that is not text."""
         head, tail = self._head, self._tail
-        if data.startswith(head) and data.endswith(tail) and not (self._carry or self._lines or self._skipping):
+        between = not (self._carry or self._lines or self._skipping)
+        # Longer than both: they must not overlap.
+        if between and len(data) > len(head) + len(tail) and data.startswith(head) and data.endswith(tail):
             text = data[len(head) : -len(tail)]
-            if text and 34 not in text:  # no quote: one event
+            if 34 not in text:  # no quote: one event
                 self.chunks += 1
                 return True
             texts = text.split(self._between)
