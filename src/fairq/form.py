@@ -4,6 +4,7 @@ A compiled module is a library beside its source, and has no docstring.
 """
 
 import ast
+from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +25,7 @@ def source(module: str) -> Path:
     return Path(found.origin).parent / f"{module.rpartition('.')[2]}.py"
 
 
+@cache
 def docstring(module: str) -> str:
     """Of a module of fairq, without its indentation; empty if it has none."""
     return ast.get_docstring(ast.parse(source(module).read_bytes())) or ""

@@ -2,7 +2,8 @@
 
 Everything runs on one event loop, so decisions are serial. What happens during a turn of the loop is put down in order
 and decided at its end: first all decisions, then all that they order. So the code of each step stays in the processor's
-caches for all that came in one turn, which halves its price, and an event that arises from an order waits its turn.
+caches for all that came in one turn, which saves a quarter of a request's time or more. An event that arises from an
+order waits its turn.
 """
 
 from collections import deque
@@ -73,25 +74,22 @@ class Dispatcher:
         self.calls[request.id] = call
         self._coming += 1
         self._coming_bytes += call.size
-        self._put(ev.Admitted, {"request": request})
+        self.put(ev.Admitted, request=request)
 
     def put(self, kind: type[ev.Event], **fields: Any) -> None:
         """Something happened to a request. It is decided at the end of the turn."""
-        self._put(kind, fields)
+        self._inbox.append((kind, fields))
+        self._wake()
 
     def emit(self, kind: type[ev.Event], **fields: Any) -> None:
         """Something else happened, an order of an operator's for one. It is decided now, and all before it."""
-        self._put(kind, fields)
+        self.put(kind, **fields)
         self.decide()
 
     def evict(self, id_: str) -> None:
         """It gives its place in the queue to another request, and nobody else can take that place from now on."""
         self.admission.leave(id_)
-        self._put(ev.Evicted, {"id": id_})
-
-    def _put(self, kind: type[ev.Event], fields: dict[str, Any]) -> None:
-        self._inbox.append((kind, fields))
-        self._wake()
+        self.put(ev.Evicted, id=id_)
 
     def _wake(self) -> None:
         if not self._woken:

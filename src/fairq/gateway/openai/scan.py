@@ -87,9 +87,8 @@ class UsageScanner(Account):
     def feed(self, data: bytes) -> bool:
         """Was `data` whole events like one before, but for their text? Then nothing can be in it that is not text."""
         head, tail = self._head, self._tail
-        between = not (self._carry or self._lines or self._skipping)
-        # Longer than both: they must not overlap.
-        if between and len(data) > len(head) + len(tail) and data.startswith(head) and data.endswith(tail):
+        alike = len(data) > len(head) + len(tail) and data.startswith(head) and data.endswith(tail)
+        if alike and not (self._carry or self._lines or self._skipping):
             text = data[len(head) : -len(tail)]
             if 34 not in text:  # no quote: one event
                 self.chunks += 1
