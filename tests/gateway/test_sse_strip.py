@@ -168,6 +168,23 @@ def test_any_mixture_cut_anywhere(mixture: list[tuple[str, str]], data: st.DataO
     assert strip(pieces) == expected
 
 
+LINES = st.sampled_from(
+    [
+        *("\n", "\n\n", "id: 1\n", ": c\n\n", "data: [DONE]\n\n", "data: \n\n"),
+        *(report(5, 2).decode(), report(5, 2, end="\n").decode(), chat('{"content":"\\"usage\\""}').decode()),
+        *('data: {"choices":[],\ndata: "usage":{}}\n\n', 'data: {"choices":[],"usage":{}' + " " * MAX_HELD + "}\n\n"),
+    ]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(LINES, max_size=8))
+def test_whole_events_in_one_piece_are_judged_as_byte_by_byte(lines: list[str]) -> None:
+    """Also where line feeds are one too few or too many."""
+    stream = "".join(lines).encode()
+    assert strip([stream]) == strip(stream[i : i + 1] for i in range(len(stream)))
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     st.lists(

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.gateway.streams import CACHED, FAILED, SAMPLES, VLLM_CONTINUOUS, Sample, chat, chunks, counts, report
 
-from fairq.gateway.openai.scan import DELIVERS, MAX_LINE, NEWS, TEXT_KEYS, UsageScanner, has_one_of, tells
+from fairq.gateway.openai.scan import MAX_LINE, UsageScanner
 
 EACH = pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES.keys())
 
@@ -153,7 +153,7 @@ def test_an_endless_event_is_not_kept() -> None:
     assert scanner.chunks == 1
 
 
-def test_inside_eventtells_whether_a_part_went_out() -> None:
+def test_inside_event_tells_whether_a_part_went_out() -> None:
     scanner = UsageScanner()
     event = chat('{"content":"a"}')
     for cut in range(1, len(event) - 1):
@@ -241,19 +241,3 @@ def test_running_usage_of_several_choices_adds_up_when_the_client_leaves() -> No
     ]
     assert learned(scan(running[:-1], choices=2))[0] == (16, 5, 0)
     assert learned(scan([*running, report(16, 6)], choices=2))[0] == (16, 6, 0)
-
-
-PIECES = st.sampled_from(
-    [
-        *(b'"usage"', b'"finish_reason"', b'"error"', b'"object"', b'"content"', b'"text"', b'"reasoning"'),
-        *(b'"reasoning_content"', b'"refusal"', b'"arguments"', b'"tool_calls"', b"finish_reason", b'"', b":"),
-        *(b": ", b"null", b" null", b"{", b"[", b"[ {", b"}", b",", b'"stop"', b'"a"', b'\\"usage\\":1', b"\t"),
-    ]
-)
-
-
-@settings(max_examples=600, deadline=None)
-@given(st.lists(PIECES, max_size=14).map(b"".join))
-def test_what_spares_the_searches_never_misses_what_they_would_find(chunk: bytes) -> None:
-    assert tells(chunk) == (NEWS.search(chunk) is not None)
-    assert has_one_of(TEXT_KEYS, chunk) or DELIVERS.search(chunk) is None

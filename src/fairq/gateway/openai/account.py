@@ -89,27 +89,29 @@ class Account:
 
     def read(self, document: bytes) -> bool:
         """Learn from one JSON document; False when it is none."""
-        try:
-            response = decode_response(document)
-        except (ValueError, RecursionError):
-            found = _read_leniently(document)
-            if found is None:
-                return False
-            response = found
-        choices = response.choices or []
-        usage = usage_of(response.usage) if response.usage is not None else None
+        response = response_in(document)
+        if response is not None:
+            self.learn(response)
+        return response is not None
+
+    def learn(self, response: Response) -> bool:
+        """Did it say anything?"""
+        choices, reported, error = response.choices or [], response.usage, response.error
+        usage = usage_of(reported) if reported is not None else None
+        ended = False
         for choice in choices:
             if choice.finish_reason:
+                ended = True
                 self.finish_reasons[choice.index] = choice.finish_reason
                 if usage is None:
                     self._ended.add(choice.index)
         if usage is not None:
             self._report(usage, [choice.index for choice in choices], response.timings is not None)
-        if response.error is not None:
-            self.error = _message(response.error)
-        elif response.object == "error":  # older vLLM sends the error without an envelope
-            self.error = _message({"message": response.message})
-        return True
+        if error is None and response.object == "error":  # older vLLM sends the error without an envelope
+            error = {"message": response.message}
+        if error is not None:
+            self.error = _message(error)
+        return ended or reported is not None or error is not None
 
     def _report(self, usage: Usage, choices: list[int], own: bool) -> None:
         if not choices:
@@ -122,6 +124,15 @@ class Account:
                 self._reports[index] = usage
         else:
             self._reports = {WHOLE: usage}
+
+
+def response_in(document: bytes) -> Response | None:
+    """None: it is no JSON object."""
+    try:
+        response: Response = decode_response(document)
+    except (ValueError, RecursionError):
+        return _read_leniently(document)
+    return response
 
 
 def _read_leniently(document: bytes) -> Response | None:

@@ -3,21 +3,19 @@
 import re
 from typing import Final
 
-from fairq.gateway.openai.account import Account
+from fairq.gateway.openai.account import Account, response_in
 
 MAX_LINE: Final = 1 << 18  # a longer line of a stream is passed on but not read
 MAX_BODY: Final = 1 << 20  # of a longer body only the tail is read, where every engine puts its usage
 TAIL: Final = 1 << 16
 MAX_TRIES: Final = 16  # closing braces after "usage" that may end it
+NO_CHUNK: Final = -1  # instead of a place in one
 
 # A key with its closing quote and colon cannot occur inside a JSON string: there the quote would be escaped.
-NEWS: Final = re.compile(rb'"(?:(?:usage|finish_reason|error)"\s*:(?!\s*null)|object"\s*:\s*"error")')
-TELLING: Final = (b'"usage"', b'"finish_reason"')  # unless they are null
 DELIVERS: Final = re.compile(
     rb'"(?:content|text|reasoning_content|reasoning|refusal|arguments)"\s*:\s*"(?P<text>[^"])'
     rb'|"tool_calls"\s*:\s*\[\s*\{'
 )
-TEXT_KEYS: Final = (b'content"', b'text"', b'reasoning"', b'refusal"', b'arguments"', b'"tool_calls"')
 
 
 class BodyReader(Account):
@@ -107,9 +105,7 @@ class UsageScanner(Account):
             self._lines.append(line[5:])
         self._carry.clear()
         if self._lines:
-            event = b"\n".join(self._lines)
-            if event.strip() == b"[DONE]" or self.read(event):
-                self._end_event()
+            self._read_chunk(b"\n".join(self._lines))
         self._lines.clear()
 
     def _feed_lines(self, data: bytes) -> None:
@@ -142,7 +138,7 @@ class UsageScanner(Account):
                 self._lines.append(line[5:])
         if len(self._lines) > 1 and sum(map(len, self._lines)) > MAX_LINE:
             self._lines.clear()
-        if text and data.endswith(b"\n\n") and (len(lines) == 2 or not lines[-3]):
+        if text > 0 and data.endswith(b"\n\n") and (len(lines) == 2 or not lines[-3]):
             self._remember(lines[-2] + b"\n\n", len(b"data:") + text)
 
     def _remember(self, event: bytes, start: int) -> None:
@@ -156,39 +152,24 @@ class UsageScanner(Account):
         lines, self._lines = self._lines, []
         if len(lines) == 1:
             return self._read_chunk(lines[0])
-        whole = b"\n".join(lines)
-        # Some servers end events with a single line feed; then the lines are events of their own.
-        for chunk in [whole] if self.read(whole) else lines:
-            self._read_chunk(chunk)
+        if self._read_chunk(b"\n".join(lines)) == NO_CHUNK:
+            for line in lines:  # some servers end events with a single line feed; then each is an event of its own
+                self._read_chunk(line)
         return 0
 
     def _read_chunk(self, chunk: bytes) -> int:
-        """Returns where the text of a chunk begins that delivers text and nothing else; else 0."""
-        news = tells(chunk)
-        if news:
-            self.read(chunk)
-        delivers = DELIVERS.search(chunk) if has_one_of(TEXT_KEYS, chunk) else None
-        if delivers is not None:
-            self.chunks += 1
-            return delivers.end() - 1 if not news and delivers.end("text") > 0 else 0
+        """Returns where the text of a chunk begins that delivers text and nothing else; 0 for any other chunk."""
         if len(chunk) < 16 and chunk.strip() == b"[DONE]":
             self.done = True
+            return NO_CHUNK
+        response = response_in(chunk)
+        if response is None:
+            return NO_CHUNK
+        news = self.learn(response)
+        choices = response.choices
+        if choices is None or choices:
+            delivers = DELIVERS.search(chunk)
+            if delivers is not None:
+                self.chunks += 1
+                return delivers.end() - 1 if not news and delivers.end("text") > 0 else 0
         return 0
-
-
-def tells(chunk: bytes) -> bool:
-    """Is NEWS in it? Mostly that can be said without the search, which tries at every quote."""
-    if b'"error"' not in chunk:
-        for key in TELLING:
-            if key in chunk and chunk.count(key) != chunk.count(key + b":null"):
-                break
-        else:
-            return False
-    return NEWS.search(chunk) is not None
-
-
-def has_one_of(keys: tuple[bytes, ...], chunk: bytes) -> bool:
-    for key in keys:  # noqa: SIM110  # `any` makes a generator
-        if key in chunk:
-            return True
-    return False

@@ -13,6 +13,7 @@ MAX_HELD: Final = 1 << 13  # a longer event is no usage report
 ENVELOPE: Final = frozenset(
     ["id", "object", "created", "model", "system_fingerprint", "service_tier", "obfuscation", "timings"]
 )
+NULL: Final = msgspec.Raw(b"null")
 NO_CHOICES: Final = re.compile(rb"\[\s*\]")
 SOME_CHOICES: Final = re.compile(rb'"choices"\s*:\s*(?:\[\s*[^\]\s]|[^\[\s])')
 NO_OBJECT: Final = re.compile(rb"data:\s*[^{\s]")
@@ -22,14 +23,16 @@ LINE_ENDS: Final = (b"\n", b"\r\n", b"\r")
 def reports_only_usage(data: bytes) -> bool:
     """Whether an event's data is a chunk with empty `choices` that is there for its usage alone."""
     try:
-        found = {name: bytes(value) for name, value in members(data).items()}
+        found = members(data)
     except (msgspec.MsgspecError, RecursionError):
         return False
-    return (
-        found.pop("usage", b"").startswith(b"{")
-        and NO_CHOICES.fullmatch(found.pop("choices", b"")) is not None
-        and all(name in ENVELOPE or value == b"null" for name, value in found.items())
-    )
+    usage, choices = found.pop("usage", NULL), found.pop("choices", NULL)
+    if not bytes(usage).startswith(b"{") or NO_CHOICES.fullmatch(choices) is None:
+        return False
+    for name, value in found.items():  # noqa: SIM110  # `all` makes a generator
+        if name not in ENVELOPE and bytes(value) != b"null":
+            return False
+    return True
 
 
 class UsageStripper:
@@ -51,12 +54,11 @@ class UsageStripper:
         self._removed = False  # the last line went away with its event
 
     def feed(self, data: bytes) -> bytes:
-        if (
-            self.between
-            and data.endswith((b"\n\n", b"\r\n\r\n"))
-            and (data.find(b'"usage"') < 0 or data.count(b'"choices"') == data.count(b'"choices":[{'))
-        ):
-            return data  # whole events, and no usage or no empty choices among them
+        if self.between and data.endswith(b"\n\n") and 13 not in data:  # whole events, as engines send them
+            if b'"usage"' not in data:
+                return data
+            if not data.startswith(b"\n") and b"\n\n\n" not in data:
+                return b"".join([event + b"\n\n" for event in data[:-2].split(b"\n\n") if not _is_report(event)])
         out: list[bytes] = []
         if self._after_cr and data.startswith(b"\n"):
             data = data[1:]
@@ -105,6 +107,17 @@ class UsageStripper:
             held.append(line)
         else:
             self._line = line
+
+
+def _is_report(event: bytes) -> bool:
+    """A whole event, without its blank line."""
+    if b'"usage"' not in event or len(event) >= MAX_HELD:
+        return False
+    lines = event.split(b"\n")
+    for line in lines:
+        if not line.startswith(b"data:"):
+            return False
+    return reports_only_usage(_data(lines))
 
 
 def _refuted(line: bytes, first: bool) -> bool:
