@@ -94,8 +94,7 @@ class Counting(FlowPolicy):
     def first(self) -> tuple[Number, str] | None:
         """The least (counter, flow) of those that wait."""
         ranking, clock, counters = self.ranking, self.clock(), self.counters
-        while heap := ranking.heap:
-            first = heap[0]
+        while (first := ranking.first()) is not None:
             now = counters[first[1]].read(clock)
             if now == first[0]:
                 return first
@@ -141,7 +140,7 @@ class Counting(FlowPolicy):
         if first is None:
             return None
         level, name = first
-        clock, heap, counters = self.clock(), self.ranking.heap, self.counters
+        clock, ranking, counters = self.clock(), self.ranking, self.counters
         own = counters[name]
         speed, bend = own.unit * (own.speed + 2 * own.bend * (clock - own.at)), own.unit * own.bend
         change = self.change_of_speed(name)
@@ -150,21 +149,22 @@ class Counting(FlowPolicy):
         found, stack = change is not None and change < before, [0]
         while stack:
             at = stack.pop()
-            if at >= len(heap) or heap[at][0] > reached:
+            if at >= len(ranking.heap) or ranking.heap[at] > reached:
                 continue
             stack += (2 * at + 1, 2 * at + 2)
-            bound, flow = heap[at]
-            if flow == name or self.ranking.key.get(flow) != bound:
-                continue
-            other = counters[flow]
-            gains = speed - other.unit * (other.speed + 2 * other.bend * (clock - other.at))
-            gains += max(bend - other.unit * other.bend, 0) * best
-            if gains <= 0:
-                continue
-            ticks = max(-(-(other.read(clock) - level) // gains), 1)
-            if ticks < best and view.fits(self.queues[flow][0]):
-                best, found = int(ticks), True
-                reached = level + best * (speed + bend * best)
+            bound = ranking.heap[at]
+            for flow in ranking.names[bound]:
+                if flow == name or ranking.key.get(flow) != bound:
+                    continue
+                other = counters[flow]
+                gains = speed - other.unit * (other.speed + 2 * other.bend * (clock - other.at))
+                gains += max(bend - other.unit * other.bend, 0) * best
+                if gains <= 0:
+                    continue
+                ticks = max(-(-(other.read(clock) - level) // gains), 1)
+                if ticks < best and view.fits(self.queues[flow][0]):
+                    best, found = int(ticks), True
+                    reached = level + best * (speed + bend * best)
         return clock + best if found else None
 
     def change_of_speed(self, flow: str) -> int | None:

@@ -24,7 +24,7 @@ class Patience(Ranking[str, Time]):
 
     def first(self) -> tuple[Time, str] | None:
         self._expose()
-        return self.heap[0] if self.heap else None
+        return super().first()
 
     def drop(self, name: str) -> None:
         self.key.pop(name, None)

@@ -43,8 +43,7 @@ class FlowPolicy(Policy):
 
     def next_flow(self, now: Time) -> str | None:
         """The backlogged flow that goes first, if there is any. Pure."""
-        heap = self.ranking.heap
-        return heap[0][1] if heap else None
+        return self.ranking.least()
 
     def joined(self, flow: str, now: Time) -> None: ...
     def picked(self, flow: str) -> None: ...
@@ -171,7 +170,10 @@ class FlowPolicy(Policy):
 
     def normalized(self, flow: str, amount: int) -> Any:
         """amount / weight, as the layer counts it."""
-        above, below = self.weights.get(flow, ONE)
+        weight = self.weights.get(flow)
+        if weight is None:
+            return self.normalize(amount, 1, 1)
+        above, below = weight
         return self.normalize(amount, above, below)
 
     def waiting(self) -> int:

@@ -1,34 +1,38 @@
 """Ranking: names with keys, of which the least is at hand.
 
 Every policy that says "the one with the least X" keeps one. `first` is O(1), `put` and `drop` O(log n) amortised.
-Stale entries stay inside the heap until they reach its top or outnumber the live ones.
+Only keys are compared in the heap; names are where keys are equal. Stale entries stay inside until they reach the top
+or outnumber the live ones.
 """
 
 from collections.abc import Iterator
-from heapq import heapify, heappop, heappush, heapreplace
+from heapq import heapify, heappop, heappush
 from typing import Any, Final, Generic, TypeVar
 
 push: Final = heappush  # compiled, a name from elsewhere is looked up at each use
 pop: Final = heappop
-replace: Final = heapreplace
 
 Name = TypeVar("Name", bound=Any)  # what is ranked; orders as the last tie-break
 Key = TypeVar("Key", bound=Any)  # int, Fraction or a tuple of them
 
 
 class Ranking(Generic[Name, Key]):
-    """`put`, `drop` and `clear` are the only ways to change it. (It has a dict and is none: compiled, the methods of a
+    """`put`, `drop` and `clear` are the only ways to change it. (It has dicts and is none: compiled, the methods of a
     subclass of dict are called by name.)
 
-    key   name -> its key
-    heap  its first entry is the least (key, name); there is one if there is any name
+    key      name -> its key
+    heap     all keys, each once, the least at the top
+    names    key -> names that have it, or had it; a heap as well
+    entries  how many names there are in those
     """
 
-    __slots__ = ("heap", "key")
+    __slots__ = ("entries", "heap", "key", "names")
 
     def __init__(self) -> None:
         self.key: dict[Name, Key] = {}
-        self.heap: list[tuple[Key, Name]] = []
+        self.heap: list[Key] = []
+        self.names: dict[Key, list[Name]] = {}
+        self.entries = 0
 
     def __contains__(self, name: object) -> bool:
         return name in self.key
@@ -41,36 +45,61 @@ class Ranking(Generic[Name, Key]):
 
     def first(self) -> tuple[Key, Name] | None:
         """The least (key, name)."""
-        return self.heap[0] if self.heap else None
+        if not self.heap:
+            return None
+        key = self.heap[0]
+        return key, self.names[key][0]
+
+    def least(self) -> Name | None:
+        """The name of it."""
+        return self.names[self.heap[0]][0] if self.heap else None
 
     def put(self, name: Name, key: Key) -> None:
         """Add `name`, or move it."""
-        heap, keys = self.heap, self.key
-        keys[name] = key
-        if heap and heap[0][1] == name:
-            replace(heap, (key, name))
-            first = heap[0]
-            if keys.get(first[1]) != first[0]:
-                self._expose()
+        self.key[name] = key
+        equals = self.names.get(key)
+        if equals is None:
+            self.names[key] = [name]
+            push(self.heap, key)
         else:
-            push(heap, (key, name))
-            if len(heap) > 2 * len(keys) + 64:
-                self.heap = [(key, name) for name, key in keys.items()]
-                heapify(self.heap)
+            push(equals, name)
+        self.entries += 1
+        self._expose()
+        if self.entries > 2 * len(self.key) + 64:
+            self._rebuild()
 
     def drop(self, name: Name) -> None:
         """Remove `name`; nothing happens when it is not there."""
-        if self.key.pop(name, None) is not None and (heap := self.heap)[0][1] == name:
-            pop(heap)
-            if heap and self.key.get(heap[0][1]) != heap[0][0]:
-                self._expose()
+        if self.key.pop(name, None) is not None:
+            self._expose()
 
     def clear(self) -> None:
         self.key.clear()
         self.heap.clear()
+        self.names.clear()
+        self.entries = 0
 
     def _expose(self) -> None:
         """Take stale entries off the top."""
-        heap, get = self.heap, self.key.get
-        while heap and get(heap[0][1]) != heap[0][0]:
-            pop(heap)
+        heap, names, keys = self.heap, self.names, self.key
+        while heap:
+            top = heap[0]
+            equals = names[top]
+            if keys.get(equals[0]) == top:
+                return
+            if len(equals) > 1:
+                pop(equals)
+            else:
+                del names[top]
+                pop(heap)
+            self.entries -= 1
+
+    def _rebuild(self) -> None:
+        self.names.clear()
+        for name, key in self.key.items():
+            self.names.setdefault(key, []).append(name)
+        for equals in self.names.values():
+            heapify(equals)
+        self.heap[:] = self.names
+        heapify(self.heap)
+        self.entries = len(self.key)

@@ -105,7 +105,7 @@ class Scheduler:
         if self.retries:
             self._retry(out)
         ends = self.patience.heap
-        if ends and ends[0][0] <= now:
+        if ends and ends[0] <= now:
             self._lose_patience(out)
         if self.timed and (due := self.policy.next_change(now, ROOMY)) is not None and due <= now:
             self.policy.timer(now)

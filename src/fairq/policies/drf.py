@@ -57,9 +57,9 @@ class DRF(FlowPolicy):
         return quotient(self.share(flow)[0] * below, above)
 
     def select(self, now: Time, view: View) -> Decision:
-        if not self.ranking:
+        first = self.ranking.first()
+        if first is None:
             return NOTHING_WAITS
-        first = self.ranking.heap[0]
         job = self.head(first[1])
         if not view.fits(job) and self.misfit == "skip":
             order = sorted((rank, user) for user, rank in self.ranking.key.items())

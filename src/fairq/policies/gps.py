@@ -31,7 +31,7 @@ class GPS(WFQ):
     def next_end(self) -> Number:
         """When the packet that `select` names has been served, if nothing arrives before. Some packet waits."""
         fluid = self.fluid
-        service = (self.ranking.heap[0][0] - fluid.virtual_time) * fluid.weight - fluid.unspent
+        service = (self.ranking.heap[0] - fluid.virtual_time) * fluid.weight - fluid.unspent
         return fluid.at + quotient(service, fluid.speed * fluid.scale)
 
     def charge(self, job: Job, amount: int, now: Number) -> None:
