@@ -239,3 +239,18 @@ async def test_a_target_that_is_not_there_or_wants_a_key_is_found_out_before_the
     upstream.routes["GET /v1/models"] = answer({"data": []})
     await played(path, upstream)
     assert [request.json["model"] for request in upstream.requests] == ["mine"] * 3 + ["default"] * 3
+
+
+@scripted
+async def test_a_target_or_a_console_that_takes_the_question_and_never_answers_is_unreachable(
+    upstream: ScriptedUpstream, folder: Path
+) -> None:
+    path = together(folder, 3)
+    upstream.routes["GET /v1/models"] = upstream.routes["GET /api/state?tenants=1000"] = [Hang()]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fairq.load.target.PATIENCE", 0.1)
+        with pytest.raises(Unreachable, match=r"--target = .*: no answer to GET /v1/models within 0.1 s"):
+            await played(path, upstream)
+        with pytest.raises(Unreachable, match=r"--console = .*: no answer to GET /api/state.* within 0.1 s"):
+            await played(path, upstream, console=upstream.url)
+    assert upstream.requests == []

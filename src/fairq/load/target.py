@@ -82,7 +82,7 @@ def _plain(url: str) -> bool:
 
 
 class _Answer(Receiver):
-    """Receives one small response whole."""
+    """Receives one small response whole. Who asked may have given up meanwhile; then it is dropped."""
 
     def __init__(self) -> None:
         self.whole: asyncio.Future[tuple[int, bytes]] = asyncio.get_running_loop().create_future()
@@ -95,10 +95,12 @@ class _Answer(Receiver):
         self._body += data
 
     def on_end(self) -> None:
-        self.whole.set_result((self._status, self._body))
+        if not self.whole.done():
+            self.whole.set_result((self._status, self._body))
 
     def on_fail(self, failure: Failure) -> None:
-        self.whole.set_exception(_NoAnswer(failure))
+        if not self.whole.done():
+            self.whole.set_exception(_NoAnswer(failure))
 
 
 async def ask(target: Target, upstream: Upstream, path: str, headers: Headers) -> tuple[int, Any]:
