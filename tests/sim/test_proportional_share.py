@@ -343,3 +343,33 @@ def test_a_sleeper_comes_back_with_the_lag_it_left_with() -> None:
     back = next(show for show in shows[40:] if "0" in show["lag"])
     owed = 1 - 3  # it left after three ticks of three, of which one was its share
     assert abs(Fraction(back["lag"]["0"]) - owed) <= Fraction(1, 1 << 20)
+
+
+sharers = st.lists(
+    st.fixed_dictionaries(
+        {
+            "arrival": st.integers(0, 6),
+            "bursts": st.lists(st.integers(1, 6), min_size=1, max_size=3).filter(lambda bursts: len(bursts) != 2),
+            "slice": st.integers(1, 4),
+            "weight": st.fractions(Fraction(1, 2), 4, max_denominator=2),
+        }
+    ),
+    min_size=2,
+    max_size=4,
+)
+
+
+@given(
+    sharers, st.sampled_from([3, Fraction(5, 7), Fraction(1, 6)]), st.sampled_from(["", "form=1995", "parity=false"])
+)
+@settings(max_examples=60, deadline=None)
+def test_only_the_proportions_of_weights_matter_to_eevdf(
+    given: list[dict[str, Any]], factor: Fraction, option: str
+) -> None:
+    """Lags of 0 and equal deadlines are what they are, whatever the mean is divided by."""
+
+    def schedule(factor: Fraction | int) -> list[str]:
+        tasks = [{**one, "id": "ABCD"[n], "weight": str(one["weight"] * factor)} for n, one in enumerate(given)]
+        return ticks(simulate(":".join(filter(None, ["eevdf", option])), tasks))
+
+    assert schedule(factor) == schedule(1)

@@ -13,6 +13,9 @@ Normalize = Callable[[int, int, int], Number]
 TAG_BITS: Final = 20
 """Fractional bits of the gateway's integer tags: one cost unit is 2**20 tag units."""
 
+WIDEST: Final = 256
+GRID_BITS: Final = 128
+
 
 def exact(amount: int, numerator: int, denominator: int) -> Number:
     """amount / (numerator/denominator) as a rational; an int where it is whole, since ints are ten times cheaper."""
@@ -35,11 +38,12 @@ def in_parts(parts: int) -> Normalize:
     return normalize
 
 
-def on_grid(value: Number) -> Number:
-    """`value` rounded down to the grid of 2**-TAG_BITS, so that denominators do not grow without end."""
-    if isinstance(value, int):
+def bounded(value: Number) -> Number:
+    """`value` itself while its denominator has at most WIDEST bits; else it is rounded down to the grid of 2**-GRID_BITS,
+    so that denominators do not grow without end."""
+    if isinstance(value, int) or value.denominator.bit_length() <= WIDEST:
         return value
-    return quotient(Fraction((value.numerator << TAG_BITS) // value.denominator, 1 << TAG_BITS), 1)
+    return quotient(Fraction((value.numerator << GRID_BITS) // value.denominator, 1 << GRID_BITS), 1)
 
 
 def quotient(value: Number, by: Number) -> Number:

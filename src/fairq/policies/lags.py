@@ -8,15 +8,16 @@
              W = the others' weight
     weight   changes, lag_i does not
 
-v_i at a join is rounded down to a grid of 2**-20, else denominators would grow without end; everything else is exact,
-so a lag is off by at most w_i * 2**-20 per join.
+All of it is exact until the denominator of a v_i would pass 256 bits, which takes dozens of joins with weights that do not
+divide one another; from then on v_i is rounded down to a grid of 2**-128 at a join, and a lag is off by at most
+w_i * 2**-128 per join. (Exact rationals would grow without end.)
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from fairq.core.memory import recall, remembered
-from fairq.core.number import Number, on_grid, quotient
+from fairq.core.number import Number, bounded, quotient
 
 CLIENT = ("asked", "begun", "due", "owed", "v", "weight")
 LAGS = ("resting", "service", "weight")
@@ -79,7 +80,7 @@ class Lags:
         self.weight = quotient(others + weight, 1)
         if others and client.owed:
             mean -= quotient(client.owed * self.weight, others)
-        client.v, client.weight = on_grid(mean), weight
+        client.v, client.weight = bounded(mean), weight
         self.service += quotient(weight * client.v, 1)
 
     def leave(self, client: Client, limit: Number) -> None:
@@ -97,7 +98,7 @@ class Lags:
             client.owed = quotient(client.owed * old, new)
         if here:
             mean = self.virtual_time
-            tags = [on_grid(mean - quotient((mean - tag) * old, new)) for tag in (client.v, client.begun, client.due)]
+            tags = [bounded(mean - quotient((mean - tag) * old, new)) for tag in (client.v, client.begun, client.due)]
             self.weight = quotient(self.weight + new - old, 1)
             self.service += quotient(new * tags[0], 1) - quotient(old * client.v, 1)
             client.v, client.begun, client.due = tags
