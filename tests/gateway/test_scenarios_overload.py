@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 from tests.gateway.harness import CHAT, World, chat, run, world
+from tests.gateway.slots import TRUSTING
 from tests.gateway.wire import Wire, request
 
 from fairq.core import events as ev
@@ -15,6 +16,7 @@ from fairq.core.commands import Dispatch, Ended
 from fairq.core.events import Refused
 from fairq.core.lifecycle import Outcome
 from fairq.gateway.admission import Admission, Bounds
+from fairq.gateway.backoff import REMEMBERED, Backoffs
 from fairq.gateway.config import Config
 from fairq.gateway.pool import SECOND
 from fairq.testing.clock import eventually
@@ -180,6 +182,57 @@ def test_retry_after_has_its_range_and_calms_down() -> None:
     now += 1000 * SECOND
     admission.retry_after()
     assert admission.retry_after() == 1
+
+
+def test_a_storm_of_one_tenant_sends_nobody_else_away() -> None:
+    now = 0
+    admission = Admission(Bounds(0, 0), lambda tenant: Bounds(0, 0), lambda: now)
+    told = []
+    for _ in range(4000):
+        now += SECOND // 20
+        told.append(admission.retry_after("storm"))
+    assert (max(told), admission.retry_after("calm"), admission.retry_after()) == (32, 1, 1)
+    obedient = []
+    for _ in range(20):
+        obedient.append(admission.retry_after("obedient"))
+        now += obedient[-1] * SECOND
+    assert obedient == [1] * 20
+
+
+def test_backoffs_of_quiet_tenants_go_and_there_is_a_bound() -> None:
+    backoffs = Backoffs()
+    for number in range(2 * REMEMBERED):
+        backoffs.refuse(f"at once {number}", 0)
+    assert len(backoffs) == REMEMBERED
+    for number in range(2 * REMEMBERED):
+        backoffs.refuse("still here", (200 + number) * SECOND)
+    assert len(backoffs) == 1
+
+
+@run
+async def test_retry_after_tells_each_tenant_of_its_own_refusals() -> None:
+    """One tenant's storm, on a clock that makes 50 s of one: another's first refusals, by its own bound and by its
+    deadline, say one second."""
+    async with world(TRUSTING + "tenant_defaults: {queue: {requests: 1}}", slots=1) as w:
+        w.upstream.default = [Hang()]
+        now = time.monotonic_ns()
+        w.gateway.first_pool.admission.clock = lambda: now
+        waiting = [w.later(CHAT, chat(), x_fairq_tenant="A")]
+        await w.running(1)
+        for place, tenant in enumerate("AB", 1):
+            waiting.append(w.later(CHAT, chat(), x_fairq_tenant=tenant))
+            await w.waiting(place)
+        for _ in range(60):
+            now += SECOND // 4
+            refused = await w.post(CHAT, chat(), x_fairq_tenant="A")
+        assert int(refused.headers["retry-after"]) >= 8
+        full = await w.post(CHAT, chat(), x_fairq_tenant="B")
+        expired = await w.post(CHAT, chat(), x_fairq_tenant="C", x_fairq_max_queue_wait="0")
+        for reply, outcome in ((full, "refused-queue-full"), (expired, "expired")):
+            assert (reply.headers["x-fairq-outcome"], reply.headers["retry-after"]) == (outcome, "1")
+        for each in waiting:
+            each.cancel()
+        await w.idle()
 
 
 def test_the_documented_defaults() -> None:

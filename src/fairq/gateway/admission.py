@@ -10,8 +10,7 @@ from enum import Enum
 from typing import Final
 
 from fairq.core.ranking import Ranking
-
-SHORTEST_RETRY, LONGEST_RETRY = 1, 32  # seconds; Kubernetes' API priority and fairness uses the same range
+from fairq.gateway.backoff import Backoffs
 
 
 class Bounds:
@@ -52,8 +51,8 @@ class Admission:
         self._owner: dict[str, str] = {}
         self._most_requests: Ranking[str, int] = Ranking()
         self._most_bytes: Ranking[str, int] = Ranking()
-        self._clock = clock
-        self._retry_after, self._refused, self._window = SHORTEST_RETRY, 0, 0
+        self.clock = clock
+        self._backoffs = Backoffs()
 
     def ask(self, tenant: str, size: int, more: int = 0, more_bytes: int = 0) -> Full | list[str]:
         """The ids to evict so that a request of `size` bytes may wait (mostly none), or why it may not. Pure.
@@ -106,16 +105,10 @@ class Admission:
         holding = self._holdings.get(tenant)
         return 0 if holding is None else next((n for n, job in enumerate(holding.jobs, 1) if job == id_), 0)
 
-    def retry_after(self) -> int:
-        """Seconds a refused client should stay away: doubled while refusals keep coming, 1 again when they stop."""
-        now = self._clock()
-        self._refused += 1
-        passed = now - self._window
-        if passed >= self._retry_after * 1_000_000_000:
-            grew = self._refused > self._retry_after and passed < 4 * self._retry_after * 1_000_000_000
-            self._retry_after = min(self._retry_after * 2, LONGEST_RETRY) if grew else SHORTEST_RETRY
-            self._refused, self._window = 0, now
-        return self._retry_after
+    def retry_after(self, tenant: str = "") -> int:
+        """Seconds that a client should stay away whose request a bound or a deadline of its tenant's own refused; ""
+        when it was the bound of all together."""
+        return self._backoffs.refuse(tenant, self.clock())
 
     def _count(self, tenant: str, holding: Holding, requests: int, size: int) -> None:
         self.requests += requests

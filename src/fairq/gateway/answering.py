@@ -82,7 +82,7 @@ class Answering(Receiver):
         if self._exchange.started:
             self._break_off(outcome, SENTENCES[outcome], outcome.value)
             return
-        retry_after = self.pool.retry_after(outcome)
+        retry_after = self.pool.retry_after(outcome, self.request.flow if outcome is Outcome.EXPIRED else "")
         fields, body = error_reply(outcome.status, SENTENCES[outcome], outcome=outcome, retry_after=retry_after)
         closing = outcome is Outcome.REFUSED_SHUTTING_DOWN
         self._exchange.respond(outcome.status, [*fields, *self._our_headers()], body, close=closing)

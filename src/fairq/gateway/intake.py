@@ -148,7 +148,7 @@ class Intake:
         answer = pool.dispatcher.ask(self._tenant, len(body))
         if not isinstance(answer, list):
             outcome = Outcome.REFUSED_TOO_LARGE if answer is Full.NEVER else Outcome.REFUSED_QUEUE_FULL
-            self._refuse(outcome, answer.value, pool=pool)
+            self._refuse(outcome, answer.value, pool=pool, bound_of=self._tenant if answer is Full.TENANT else "")
             return None
         for id_ in answer:
             pool.dispatcher.evict(id_)
@@ -214,13 +214,15 @@ class Intake:
         param: str | None = None,
         headers: tuple[tuple[bytes, bytes], ...] = (),
         close: bool = False,
+        bound_of: str = "",
     ) -> None:
         gateway = self._gateway
         pool = pool or gateway.first_pool
         status = status or outcome.status
         self._exchange.on_gone = None
         gateway.refused(pool, self._id, self._tenant, outcome, status)
-        retry_after = None if any(name == b"retry-after" for name, _ in headers) else pool.retry_after(outcome)
+        told = any(name == b"retry-after" for name, _ in headers)
+        retry_after = None if told else pool.retry_after(outcome, bound_of)
         ours, body = error_reply(status, message, outcome=outcome, code=code, param=param, retry_after=retry_after)
         self._exchange.respond(status, [*ours, *headers, (b"x-request-id", self._id.encode())], body, close=close)
 

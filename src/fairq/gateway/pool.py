@@ -105,10 +105,10 @@ class Pool:
             for backend in self.backends.values():
                 yield from backend.models
 
-    def retry_after(self, outcome: Outcome) -> int | None:
-        """Seconds, where the outcome promises a Retry-After."""
+    def retry_after(self, outcome: Outcome, tenant: str = "") -> int | None:
+        """Seconds, where the outcome promises a Retry-After. `tenant`: see `Admission.retry_after`."""
         if outcome in (Outcome.REFUSED_QUEUE_FULL, Outcome.EXPIRED):
-            return self.admission.retry_after()
+            return self.admission.retry_after(tenant)
         if outcome in (Outcome.REFUSED_NO_UPSTREAM, Outcome.REFUSED_SHUTTING_DOWN):
             return 1
         return None
