@@ -70,7 +70,7 @@ IN_TIME = Advice(
     assumes=("independent tasks", "one processor", "preemption, switches free", "worst-case execution times known"),
     beware=(
         "model and analyse the task set first: fairq analyze SCENARIO.yaml",
-        "overloaded, EDF lets anybody miss; under RM the longest periods miss first",
+        "overloaded, EDF lets anybody miss; under RM those whose response-time analysis fails",
         "locks need a protocol: inheritance, or a ceiling",
     ),
     command=RECURRING,
