@@ -77,6 +77,16 @@ def test_other_answers_change_the_advice(options: str, policies: list[str]) -> N
     assert fairq("choose", *options.split(), "--json").json["recommended"][0]["policies"] == policies
 
 
+@pytest.mark.parametrize("layer", ["link", "cluster", "engine"])
+def test_where_nothing_aims_at_the_objective_that_is_said(layer: str) -> None:
+    def bewares(objective: str) -> str:
+        said = fairq("choose", "--layer", layer, "--objective", objective, "--json").json
+        return " ".join(said["recommended"][0]["beware"])
+
+    assert "no policy here aims at early completion on average" in bewares("completion")
+    assert "no policy here aims" not in bewares("share")
+
+
 def test_organisations_share_first() -> None:
     said = fairq("choose", "--layer", "router", "--objective", "share", "--subject", "organisation", "--json").json
     assert [one["policies"] for one in said["recommended"]] == [["sfq"], ["hierarchical"]]

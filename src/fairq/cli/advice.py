@@ -7,6 +7,7 @@ So the questions come first. `row` is the situation's number in the table of doc
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 
 class Advice(Struct, frozen=True, kw_only=True):
@@ -204,15 +205,30 @@ HIERARCHY = Advice(
 )
 
 
+SHARING = (PACKETS, ESTIMATED_PACKETS, LLM_ROUTER, TOKENS, PREFIXES)
+AIMS = {
+    "completion": "early completion on average",
+    "response": "an early begin",
+    "deadlines": "deadlines",
+    "slo": "latency targets",
+}
+
+
 def advise(answers: Mapping[str, str]) -> list[Advice]:
-    """What fits the answers, the best first."""
+    """What fits the answers, the best first. Where nothing here aims at the objective, that is said."""
     layer, objective = answers["layer"], answers["objective"]
     if layer == "cluster" or answers["resources"] == "several":
-        return [SEVERAL]
+        return [SEVERAL if objective == "share" else _beside(SEVERAL, objective)]
     found = {"cpu": _cpu, "link": _link, "router": _router, "engine": _engine}[layer](objective, answers)
     if answers["subject"] == "organisation" and objective == "share" and layer in ("link", "router"):
         found.append(HIERARCHY)
+    if objective == "completion" and found[0] in SHARING:
+        found[0] = _beside(found[0], objective)
     return found
+
+
+def _beside(advice: Advice, objective: str) -> Advice:
+    return replace(advice, beware=(f"it divides; no policy here aims at {AIMS[objective]}", *advice.beware))
 
 
 def _cpu(objective: str, answers: Mapping[str, str]) -> list[Advice]:
