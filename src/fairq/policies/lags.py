@@ -5,7 +5,7 @@
     lag_i  = w_i (V - v_i)                what it is owed; all lags add up to 0
     leave    lag_i is kept, within a limit
     join     v_i such that the lag is that again once it has joined: v_i = V - (lag_i / w_i)(W + w_i) / W,
-             W = the others' weight
+             W = the others' weight (as Linux does it; the report lowers V by lag_i / (W + w_i) instead)
     weight   changes, lag_i does not
 
 All of it is exact until the denominator of a v_i would pass 256 bits, which takes dozens of joins with weights that do not
