@@ -127,9 +127,20 @@ class Backend:
             self._probe = Get(self, health.path, health.timeout, self._probed)
         self._timer = self.call_later(health.interval, self.watch)
 
-    async def retire(self) -> None:
-        """Out of rotation: closed when its last request has ended, or at `close`."""
+    def succeed(self, last: "Backend") -> None:
+        """Of the same name: an operator's drain goes on, and at the same address so does what was learned there."""
+        self.draining = last.draining
+        if last.config.url == self.config.url:
+            self.models, self.pace = last.models, last.pace
+            self.health.succeed(last.health)
+
+    def retire(self) -> None:
+        """Out of the pool. What still runs there goes on, and says nothing of its health: another may have its name."""
         self._stop_watching()
+        self.health.retire()
+
+    async def finish(self) -> None:
+        """Close when the last request has ended, or at `close`."""
         while self.client.transfers and not self._is_closing:  # noqa: ASYNC110 - nobody is in a hurry
             await asyncio.sleep(0.2)
         await self.client.close()

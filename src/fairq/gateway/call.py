@@ -82,8 +82,8 @@ class Call(Answering):
         if self._comments is not None:
             self._stop_comments()
         self._dispatched = command
-        self._backend = self.pool.backends[command.upstream]
         try:
+            self._backend = self.pool.backends[command.upstream]
             self._transfer = self._send(self._backend)
         except Exception as error:  # whatever this request does to us, its slot must come back
             self.pool.report(error)

@@ -25,6 +25,15 @@ class Health:
         self.config, self.well = config, True
         self._changed, self._probe_now, self._may_leave = changed, probe_now, may_leave
         self._requests = self._probes = 0  # failures in a row
+        self._is_over = False
+
+    def succeed(self, last: "Health") -> None:
+        """Go on from what another has learned of the same server."""
+        self.well, self._requests, self._probes = last.well, last._requests, last._probes
+
+    def retire(self) -> None:
+        """Nobody is told of changes any more."""
+        self._is_over = True
 
     def failed(self) -> None:
         """A request got no usable answer."""
@@ -53,6 +62,6 @@ class Health:
                 self._become(False)
 
     def _become(self, well: bool) -> None:
-        if self.well != well:
+        if self.well != well and not self._is_over:
             self.well = well
             self._changed()

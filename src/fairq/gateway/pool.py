@@ -216,28 +216,41 @@ class Pool:
             self._tell(backend)
 
         def may_leave() -> bool:
-            others = (other for other in self.backends.values() if other is not backend)
+            others = (other for name, other in self.backends.items() if name != backend.name)
             return any(other.health.well and not other.draining for other in others)
 
         backend = Backend(config, upstream, self.call_later, tell, may_leave, lists_models="*" in pool.models)
         return backend
 
     def _replace_backends(self, wanted: dict[str, Backend]) -> None:
-        """All at once, and only then told: a request may be dispatched to any of them from the first word on. Running
-        requests of one that goes end where they run."""
-        before, self.backends = self.backends, wanted
-        for name, backend in before.items():
-            if wanted.get(name) is backend:
+        """The new ones are told of first, so that the queue is at no moment without one, and those that go are at hand
+        until all that was decided before is done. Running requests end where they run."""
+        before = self.backends
+        self.backends = before | wanted
+        for name, backend in wanted.items():
+            last = before.get(name)
+            if last is backend:
                 backend.reconfigure(self._config, lists_models="*" in self.config.models)
                 continue
-            self._leaving[backend] = task = self._loop.create_task(backend.retire())
-            task.add_done_callback(lambda _, backend=backend: self._leaving.pop(backend, None))  # type: ignore[misc]
+            if last is not None:
+                backend.succeed(last)
+                self._retire(last)
+            self._tell(backend)
+            backend.watch()
+        for name, backend in before.items():
             if name not in wanted:
+                self._retire(backend)
                 self.dispatcher.emit(ev.UpstreamRemoved, upstream=name)
-        for name, backend in wanted.items():
-            if before.get(name) is not backend:
-                self._tell(backend)
-                backend.watch()
+        try:
+            self.dispatcher.turn()
+        except Exception as error:  # about one request; the reload is about all
+            self.report(error)
+        self.backends = wanted
+
+    def _retire(self, backend: Backend) -> None:
+        backend.retire()
+        self._leaving[backend] = task = self._loop.create_task(backend.finish())
+        task.add_done_callback(lambda _: self._leaving.pop(backend, None))
 
     def _tell(self, backend: Backend) -> None:
         self.dispatcher.emit(
