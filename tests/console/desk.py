@@ -27,6 +27,7 @@ from fairq.gateway.control import Control
 from fairq.gateway.gateway import Gateway
 from fairq.gateway.pool import Pool
 from fairq.gateway.recording import Recorder
+from fairq.ledger.disk import Disk
 from fairq.testing.clock import eventually
 from fairq.testing.upstream import ScriptedUpstream
 
@@ -99,6 +100,7 @@ async def desk(
     access: Access | None = None,
     labels: int = 200,
     reload: Callable[[], list[str]] = list,
+    disk: Disk | None = None,
 ) -> AsyncIterator[Desk]:
     async with scripted(upstreams, slots) as (servers, listed):
         given = (yaml.safe_load(config) or {}) | {
@@ -114,13 +116,14 @@ async def desk(
                 control.send(pool, lines)
 
         parsed = parse(json.dumps(given))
-        gateway = Gateway(parsed, Recorder(parsed, complaints.append, send))
+        recorder = Recorder(parsed, complaints.append, send, disk)
+        gateway = Gateway(parsed, recorder)
         await gateway.start()
 
         async def reloading() -> list[str]:
             return reload()
 
-        control = Control(gateway, reloading)
+        control = Control(gateway, reloading, recorder)
         live = Live(labels)
         link = Link(folder / "control.sock", live, folder / "ledger")
         await control.start(link.path)

@@ -50,6 +50,7 @@ PROMISED = {
     "fairq_upstream_queue": {"upstream"},
     "fairq_ledger_events_total": set(),
     "fairq_ledger_lag_seconds": set(),
+    "fairq_ledger_recording": {"pool"},
     "fairq_retries_total": set(),
 }
 

@@ -157,7 +157,7 @@ class Serving:
         gc.collect()
         gc.freeze()  # what is there now stays; and requests leave no cycles, so the rest need not be searched often
         gc.set_threshold(*COLLECT)
-        control = Control(gateway, self._reload)
+        control = Control(gateway, self._reload, recorder)
         with tempfile.TemporaryDirectory(prefix="fairq-") as folder:
             path = _socket_path(config.ledger.dir, Path(folder))
             try:

@@ -38,10 +38,13 @@ class About(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True):
+    """To an order; unasked when `unrecorded` is there."""
+
     id: int
     error: str = ""
     changed: list[str] = []
     about: About | None = None
+    unrecorded: dict[str, str] | None = None
 
 
 _reply = msgspec.json.Decoder(Reply).decode
@@ -155,6 +158,8 @@ class Link:
             return self.live.take(pool.decode(errors="replace"), raw)
         if tab:
             reply = _reply(raw)
+            if reply.unrecorded is not None:
+                self.live.unrecorded = reply.unrecorded
             answer = self._answers.get(reply.id)
             if answer is not None and not answer.done():
                 answer.set_result(reply)

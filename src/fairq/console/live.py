@@ -18,10 +18,11 @@ DEFECTS = (msgspec.MsgspecError, FairqError, LookupError, TypeError, ValueError,
 
 class Live:
     """
-    pools    by name, as of the last connection
-    since    wall time (s) of the last change of `connected`
-    lag      ns between the last line and its folding
-    engines  waiting requests that engines report themselves, by (pool, upstream)
+    pools       by name, as of the last connection
+    since       wall time (s) of the last change of `connected`
+    lag         ns between the last line and its folding
+    unrecorded  what the disk says, by pool whose ledger it refuses at the moment
+    engines     waiting requests that engines report themselves, by (pool, upstream)
     """
 
     def __init__(self, labels: int = LABELS) -> None:
@@ -32,6 +33,7 @@ class Live:
         self.since = time.time()
         self.connections = self.unreadable = self.lines = self.lag = 0
         self.engines: dict[tuple[str, str], float] = {}
+        self.unrecorded: dict[str, str] = {}
         self._seen: set[str] = set()
         self._changed = asyncio.Event()
 
@@ -40,7 +42,7 @@ class Live:
         """It stands, and heads come first."""
         self.connected, self.since, self.complaint = True, time.time(), ""
         self.connections += 1
-        self._seen = set()
+        self._seen, self.unrecorded = set(), {}
         self._wake()
 
     def disconnect(self, why: str) -> None:

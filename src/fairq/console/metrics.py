@@ -244,6 +244,12 @@ class Families(Collector):
             ("missed_events", "Events that never came here, because the console was not connected."),
         ):
             yield _counter(f"fairq_ledger_{name}", text, ("pool",), self._of_pools(name))
+        yield _gauge(
+            "fairq_ledger_recording",
+            "0 while the disk refuses the ledger; what it refused is counted when it takes lines again.",
+            ("pool",),
+            self._of_pools("recording"),
+        )
         taken = self.taken
         yield _counter("fairq_ledger_unreadable_lines", "Lines that could not be folded.", (), [((), taken.unreadable)])
         yield _gauge("fairq_ledger_connected", "1 while the data plane is connected.", (), [((), int(taken.connected))])

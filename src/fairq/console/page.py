@@ -40,7 +40,8 @@ def _script() -> str:
 def _link(state: State) -> str:
     since = _clock(state.since)
     if state.connected:
-        return f"<p>Connected since {since}.</p>"
+        complaint = f'<p class="bad">{escape(state.complaint)}.</p>' if state.complaint else ""
+        return f"<p>Connected since {since}.</p>{complaint}"
     return f'<p class="bad">Disconnected since {since}: {escape(state.complaint)}. This is how it was then.</p>'
 
 

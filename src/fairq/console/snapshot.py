@@ -118,6 +118,7 @@ def _pool_copy(live: Live, pool: LivePool) -> PoolCopy:
             "lost_lines": pool.lost,
             "gaps": pool.recording_gaps,
             "missed_events": pool.missed,
+            "recording": pool.name not in live.unrecorded,
         },
     )
 

@@ -39,7 +39,7 @@ def state_of(live: Live, most: int) -> State:
         time=time.time(),
         connected=live.connected,
         since=live.since,
-        complaint=live.complaint,
+        complaint="; ".join(filter(None, (live.complaint, *live.unrecorded.values()))),
         lag=live.lag / 1e9,
         unreadable=live.unreadable,
         pools=[pool_view(live, name, pool, most) for name, pool in live.pools.items()],

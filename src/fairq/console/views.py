@@ -162,7 +162,11 @@ class PoolView(Struct, kw_only=True):
 
 
 class State(Struct, kw_only=True):
-    """`since`: when `connected` last changed. `lag`: between the last line and its folding."""
+    """
+    since      when `connected` last changed
+    complaint  why it is not connected; else what could not be folded, and what a disk says that refuses the ledger
+    lag        between the last line and its folding
+    """
 
     fairq: str
     time: float

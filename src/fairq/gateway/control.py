@@ -2,6 +2,7 @@
 
 Out, one line each: `POOL \\t LEDGER LINE`, after a head per pool; and replies, with an empty pool. In: a JSON object,
 {"id": 1, "do": "weight", "tenant": "a", "weight": "3/2"}. Whoever may open the socket may command: its mode is 0600.
+Which pools the disk refuses to record is said unasked, at first and at each change: the ledger cannot tell.
 
 A console that does not read is cut off, never waited for; it comes back and gets heads again.
 """
@@ -18,6 +19,7 @@ from fairq.core.errors import FairqError
 from fairq.core.lines import encode
 from fairq.gateway.gateway import Gateway
 from fairq.gateway.pool import Pool
+from fairq.gateway.recording import Recorder
 from fairq.ledger.segment import head_of
 
 MAX_UNREAD = 32 << 20
@@ -68,18 +70,22 @@ class About(msgspec.Struct):
 
 
 class Reply(msgspec.Struct, omit_defaults=True):
+    """Unasked, `id` is 0 and `unrecorded` is there: what the disk says, by pool that it refuses."""
+
     id: int
     error: str = ""
     changed: list[str] = []
     about: About | None = None
+    unrecorded: dict[str, str] | None = None
 
 
 decode_order = msgspec.json.Decoder(Weight | Pause | DrainUpstream | Reload | AskAbout).decode
 
 
 class Control:
-    def __init__(self, gateway: Gateway, reload: Callable[[], Awaitable[list[str]]]) -> None:
-        self._gateway, self._reload = gateway, reload
+    def __init__(self, gateway: Gateway, reload: Callable[[], Awaitable[list[str]]], recorder: Recorder) -> None:
+        self._gateway, self._reload, self._recorder = gateway, reload, recorder
+        recorder.on_change = self._tell
         self._readers: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server | None = None
 
@@ -94,7 +100,15 @@ class Control:
         if not self._readers:
             return
         prefix = pool.encode() + b"\t"
-        data = prefix + lines[:-1].replace(b"\n", b"\n" + prefix) + b"\n"
+        self._spread(prefix + lines[:-1].replace(b"\n", b"\n" + prefix) + b"\n")
+
+    def _tell(self) -> None:
+        self._spread(self._unrecorded())
+
+    def _unrecorded(self) -> bytes:
+        return _line(Reply(0, unrecorded=self._recorder.unrecorded))
+
+    def _spread(self, data: bytes) -> None:
         for reader in list(self._readers):
             transport = reader.transport
             if transport.get_write_buffer_size() > MAX_UNREAD:
@@ -112,10 +126,11 @@ class Control:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         for pool in self._gateway.pools.values():
             writer.write(b"%b\t%b\n" % (pool.name.encode(), encode(self._head(pool))))
+        writer.write(self._unrecorded())
         self._readers.add(writer)
         try:
             while line := await reader.readline():
-                writer.write(b"\t%b\n" % msgspec.json.encode(await self._obey(line)))
+                writer.write(_line(await self._obey(line)))
                 await writer.drain()
         except (ConnectionError, ValueError):  # gone, or a line beyond any order's size
             pass
@@ -158,3 +173,7 @@ class Control:
         except (FairqError, OSError, msgspec.DecodeError) as error:
             return Reply(id_, error=str(error))
         return Reply(id_)
+
+
+def _line(reply: Reply) -> bytes:
+    return b"\t%b\n" % msgspec.json.encode(reply)

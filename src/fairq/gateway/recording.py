@@ -10,6 +10,7 @@ from fairq.gateway.config import Config
 from fairq.gateway.config_sections import Ledger
 from fairq.gateway.dispatcher import Record
 from fairq.gateway.pool import SECOND, Pool
+from fairq.ledger.disk import Disk
 from fairq.ledger.estimates import last_estimator
 from fairq.ledger.segment import Head, LedgerError, folder_of, head_of
 from fairq.ledger.upkeep import Alarm, Upkeep
@@ -28,10 +29,16 @@ def upkeep_of(ledger: Ledger) -> Upkeep:
 
 
 class Recorder:
-    """Takes the lines of every pool. Raises LedgerError from `open`, never later."""
+    """Takes the lines of every pool. Raises LedgerError from `open`, never later.
 
-    def __init__(self, config: Config, complain: Callable[[str], None], send: Sink) -> None:
-        self._config, self._complain, self._send = config, complain, send
+    unrecorded  pools whose lines the disk refuses at the moment, and what it says
+    on_change   called when that has changed
+    """
+
+    def __init__(self, config: Config, complain: Callable[[str], None], send: Sink, disk: Disk | None = None) -> None:
+        self.unrecorded: dict[str, str] = {}
+        self.on_change: Callable[[], None] | None = None
+        self._config, self._complain, self._send, self._disk = config, complain, send, disk
         self._writers: dict[str, Writer] = {}
         self._loop = asyncio.get_running_loop()
         self._due: asyncio.Handle | None = None
@@ -45,10 +52,11 @@ class Recorder:
             pool.name,
             partial(self._head, pool),
             time.monotonic_ns(),
-            alarm=self._alarm,
+            alarm=partial(self._alarm, pool.name),
             gap=partial(self._gap, pool),
             sinks=[self._send],
             upkeep=upkeep_of(self._config.ledger),
+            disk=self._disk,
         )
         if self._timer is None:
             self._tend()
@@ -98,8 +106,14 @@ class Recorder:
     def _head(self, pool: Pool) -> Head:
         return head_of(pool.scheduler, wall=time.time_ns(), monotonic=time.monotonic_ns(), config=self._config.hash())
 
-    def _alarm(self, alarm: Alarm) -> None:
+    def _alarm(self, pool: str, alarm: Alarm) -> None:
         self._complain(f"ledger: {alarm.text}")
+        if alarm.recording:
+            self.unrecorded.pop(pool, None)
+        else:
+            self.unrecorded[pool] = alarm.text
+        if self.on_change is not None:
+            self.on_change()
 
     def _gap(self, pool: Pool, lost: int) -> None:
         pool.dispatcher.emit(ev.RecordingGap, lost=lost)

@@ -40,6 +40,7 @@ export function DashPage() {
         <Token />
       </header>
       {now && !now.connected && <p class="alert problem" role="alert">{t("dashLost", { why: now.complaint })}</p>}
+      {now?.connected && now.complaint && <p class="alert problem" role="alert">{now.complaint}</p>}
       {!now ? <p class="quiet">{t("loading")}</p> : shown ? <Pool view={shown} /> : <p class="quiet">{t("dashNoPool")}</p>}
       <Confirm />
       <p class="caution">{t("dashNotPromised")}</p>
