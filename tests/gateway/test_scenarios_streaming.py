@@ -85,7 +85,7 @@ async def test_a_waiting_stream_is_kept_awake() -> None:
     [
         ([], Outcome.EXPIRED),
         (answer({"error": {}}, 500), Outcome.FAILED_UPSTREAM),
-        (completion(1), Outcome.FAILED_UPSTREAM),
+        (answer(b"\0"), Outcome.FAILED_UPSTREAM),
         ([Reset()], Outcome.FAILED_UPSTREAM),
         ([*stream(3)[:2], Reset()], Outcome.FAILED_MIDSTREAM),
     ],

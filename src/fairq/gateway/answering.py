@@ -67,11 +67,13 @@ class Answering(Receiver):
         return fields
 
     def _comment(self) -> None:
-        exchange = self._exchange
+        exchange, position = self._exchange, self.pool.dispatcher.position(self.request)
+        if not position:  # that it waits no more is decided, and will be done in a moment
+            return
         if not exchange.started:
             self._is_stream = True
             exchange.start(200, [(b"content-type", b"text/event-stream"), *self._our_headers(), *STREAM])
-        exchange.write(waiting_comment(self.pool.dispatcher.position(self.request)))
+        exchange.write(waiting_comment(position))
 
     def _stop_comments(self) -> None:
         if self._comments is not None:

@@ -21,6 +21,7 @@ from fairq.gateway.http1.framing import Framing
 from fairq.gateway.http1.heads import ResponseHead
 from fairq.gateway.openai.bodies import Peeked
 from fairq.gateway.openai.rewrite import rewrite
+from fairq.gateway.promised import as_stream
 from fairq.gateway.reading import Reading
 from fairq.gateway.relay import Answer, Relay
 from fairq.gateway.replies import SENTENCES, passed_on
@@ -122,11 +123,12 @@ class Call(Answering):
         assert backend is not None
         self._answered(head.status)
         streams = passed.streams
+        if self._exchange.started and not streams:  # waiting comments have promised a stream
+            self._relay = late = as_stream(head, self.request.choices, backend.pace)
+            self._outcome = late.outcome
+            return
         self._relay = Relay(self.request.choices, streams, self._asks_usage, backend.pace)
-        if self._exchange.started:  # waiting comments went out
-            if not streams:
-                self._drop_transfer()
-                self._fail(Outcome.FAILED_UPSTREAM, f"the upstream answered {head.status}")
+        if self._exchange.started:
             return
         self._is_stream = streams
         # A stream is never of a fixed length: an error event may have to follow what there is of it.
