@@ -177,6 +177,7 @@ def test_background_work_is_refused() -> None:
         (CHAT, '{"model":"m","messages":[],}', None, "invalid_json"),
         (CHAT, '\ufeff{"model":"m","messages":[]}', None, "invalid_json"),
         (CHAT, '{"model":"m","messages":[{"content":"\\ud800"}]}', None, "invalid_json"),
+        (CHAT, '{"model":"m","x":"\\udfff"}', None, "invalid_json"),
         (TEXT, '{"model":"m","prompt":{}}', "prompt", "invalid_type"),
         (TEXT, '{"model":"m","prompt":[]}', "prompt", "invalid_value"),
         (TEXT, '{"model":"m","prompt":["a",1]}', "prompt", "invalid_value"),
@@ -372,3 +373,18 @@ def test_any_json_is_peeked_or_refused_in_one_line(path: str, body: dict[str, An
 def test_any_bytes_are_refused(raw: bytes) -> None:
     assume(b"model" not in raw)
     assert refused(CHAT, raw).code in ("invalid_json", "invalid_type", "missing_parameter", "duplicate_parameter")
+
+
+@pytest.mark.parametrize(
+    "text", ["\\ud800", "\\uD83Dx", "\\udc00", "\\uDBFF\\ud800", "\\ud83d\\n", "\\ud83d\\ude00\\ude00"]
+)
+def test_half_a_character_is_named_as_what_it_is(text: str) -> None:
+    """JSON.stringify writes a lone surrogate as an escape; such a body is whole, and JSON by its grammar."""
+    for body in (f'{{"model":"m","messages":[{{"content":"ok \\\\ud800 {text}"}}]}}', f'{{"model":"m","{text}":1}}'):
+        assert "has a lone surrogate escape (byte" in refused(CHAT, body.encode()).message
+
+
+def test_whole_characters_and_escaped_backslashes_are_no_surrogates() -> None:
+    body = b'{"model":"m","messages":[{"content":"\\ud83d\\ude00 \\\\ud800"}]'
+    assert peek(CHAT, body + b"}").prompt_bytes == 4 + len(r" \ud800")
+    assert "not valid JSON" in refused(CHAT, body).message

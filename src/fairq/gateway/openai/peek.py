@@ -4,6 +4,7 @@ Nothing is changed here and nothing is kept but a few numbers. The decoder takes
 engine may take the first, so a body with a repeated key is refused: what is charged must be what runs.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection
 from typing import Any, Final
@@ -29,6 +30,12 @@ encode = Encoder().encode
 members = Decoder(dict[str, Raw]).decode
 all_members = Decoder(dict[Name, Raw], dec_hook=Name).decode
 
+ESCAPE: Final = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+"""Of a JSON string, a pair of surrogates as one."""
+
 TEXT_PARTS: Final = frozenset({"text", "input_text", "output_text", "refusal", "thinking"})
 
 
@@ -45,13 +52,21 @@ def peek(path: str, body: bytes) -> Peeked:
     except ValidationError as error:
         raise _refused(WrongValue.read(error, body)) from None
     except DecodeError as error:
-        rule = f"the body is not valid JSON: {error}" if body else "the body is empty; it must be a JSON object"
-        raise BadRequest(rule, None, "invalid_json") from None
+        raise BadRequest(_what_is_wrong(body, error), None, "invalid_json") from None
     except RecursionError:
         raise BadRequest("the body is nested too deeply", None, "invalid_json") from None
     if asked.background:
         raise BadRequest("background: true is not supported here", "background", "unsupported_parameter")
     return look(asked, found)
+
+
+def _what_is_wrong(body: bytes, error: DecodeError) -> str:
+    if not body:
+        return "the body is empty; it must be a JSON object"
+    for escape in ESCAPE.finditer(body):
+        if escape["lone"]:  # JSON.stringify writes it for half a character, as it is left where a text was cut
+            return f"the body has a lone surrogate escape (byte {escape.start()}), which is no text in UTF-8"
+    return f"the body is not valid JSON: {error}"
 
 
 def _unique_fields(document: bytes, prefix: str) -> dict[str, Raw]:
