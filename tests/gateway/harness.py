@@ -68,6 +68,8 @@ class World:
     lines: Lines
     url: str
     logged: list[Ended | Refused] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)  # as logged, by request
+    complaints: list[str] = field(default_factory=list)  # what an operator reads
 
     @property
     def upstream(self) -> ScriptedUpstream:
@@ -141,12 +143,20 @@ async def world(
         given |= {"listen": {"port": 0}, "pools": made or [{"upstreams": listed} | (yaml.safe_load(pool) or {})]}
         lines = Lines()
         logged: list[Ended | Refused] = []
-        gateway = Gateway(parse(json.dumps(given)), lines, lambda _, record: logged.append(record))
+        failures: dict[str, str] = {}
+        complaints: list[str] = []
+
+        def log(pool: str, record: Ended | Refused, failure: str) -> None:
+            logged.append(record)
+            if failure:
+                failures[record.id] = failure
+
+        gateway = Gateway(parse(json.dumps(given)), lines, log, complaints.append)
         await gateway.start()
         url = f"http://127.0.0.1:{gateway.server.port}"
         try:
             async with httpx.AsyncClient(base_url=url, timeout=20, limits=httpx.Limits(max_connections=2000)) as client:
-                yield World(gateway, servers, client, lines, url, logged)
+                yield World(gateway, servers, client, lines, url, logged, failures, complaints)
         finally:
             await end(gateway)
 

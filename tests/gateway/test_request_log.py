@@ -27,11 +27,11 @@ ENDED = Ended(
 REFUSED = Refused(seq=10, time=0, id="r-2", tenant="", outcome=Outcome.REFUSED_UNAUTHORIZED, status=401)
 
 
-def written(form: Form, *records: Ended | Refused) -> list[str]:
+def written(form: Form, *records: Ended | Refused, **failures: str) -> list[str]:
     reader, writer = os.pipe()
     log = RequestLog(form, writer)
     for record in records:
-        log("default", record)
+        log("default", record, failures.get(record.id, ""))
     log.close()
     os.close(writer)
     with open(reader) as lines:
@@ -50,6 +50,15 @@ def test_machines_read_the_ledgers_record() -> None:
     assert (ended["id"], ended["pool"], ended["usage"]["completion"]) == ("r-1", "default", 64)
     assert refused["outcome"] == "refused-unauthorized"
     assert ended["wall"] > 1_700_000_000_000_000_000
+
+
+def test_a_failed_attempt_says_where_and_why() -> None:
+    why = "gpu1: answered 503"
+    [line] = written("text", ENDED, **{ENDED.id: why})
+    assert line.endswith(" gpu0 r-1 (gpu1: answered 503)")
+    ended, refused = map(json.loads, written("json", ENDED, REFUSED, **{ENDED.id: why}))
+    assert ended["failure"] == why
+    assert "failure" not in refused
 
 
 def test_off_writes_nothing() -> None:

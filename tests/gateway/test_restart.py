@@ -103,7 +103,7 @@ async def test_calibration_is_an_event_and_outlives_reload_and_restart(tmp_path:
         async with serving(tmp_path, upstream, complaints, calibrate=True, beta=2) as first:
             pool = first.first_pool
             for _ in range(1000):
-                pool.log(ended(*engine(dice, 0.1 * MS, 0.6 * MS)))
+                pool.log(ended(*engine(dice, 0.1 * MS, 0.6 * MS)), "")
             model = pool.scheduler.estimator.model
             assert (model.alpha, model.beta) == (1, 6)
             first.set_weight("someone", "3/2")
@@ -117,7 +117,7 @@ async def test_calibration_is_an_event_and_outlives_reload_and_restart(tmp_path:
             assert second.first_pool.scheduler.estimator.model.beta == 3
         async with serving(tmp_path, upstream, complaints, beta=2) as off:
             for _ in range(1000):
-                off.first_pool.log(ended(*engine(dice, 0.1 * MS, 0.6 * MS)))
+                off.first_pool.log(ended(*engine(dice, 0.1 * MS, 0.6 * MS)), "")
             assert off.first_pool.scheduler.estimator.model.beta == 2
         text = b"".join(path.read_bytes() for path in sorted((tmp_path / "default").glob("*.jsonl")))
         assert text.count(b'"is":"CalibrationChanged"') == 6  # five of a quarter each, one at the restart

@@ -70,9 +70,10 @@ async def test_a_probe_of_a_removed_server_that_fails_meanwhile_says_nothing() -
         leaving = w.pool.backends["u1"]
         list_upstreams(w, listed("u0", w.upstreams[0], 4))
         for _ in range(3):
-            leaving.health.probed(503)
-            leaving.health.failed()
+            leaving.health.probed(503, "")
+            leaving.health.failed("reset")
         assert told(w) == {"u0": (True, False)}
+        assert w.complaints == []
 
 
 @run

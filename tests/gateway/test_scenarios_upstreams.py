@@ -80,7 +80,11 @@ async def test_requests_alone_never_take_the_last_upstream_out() -> None:
         w.upstream.default = [Reset()]
         for _ in range(10):
             assert (await w.post(CHAT, chat())).status_code == 502
+        w.upstream.default = answer({}, 500)
+        for _ in range(10):
+            assert (await w.post(CHAT, chat())).status_code == 500
         assert in_rotation(w) == ["u0"]
+        assert w.complaints == []
         w.upstream.default = completion(1)
         assert (await w.post(CHAT, chat())).status_code == 200
         await w.idle()
@@ -117,7 +121,8 @@ def test_the_rule_of_rotation_by_itself() -> None:
     dice = random.Random(2)
     for _ in range(200):
         failures = dice.randint(1, 4)
-        told: list[bool] = []
+        told: list[str] = []
+        in_and_out: list[bool] = []
         probes = 0
 
         def probe_now() -> None:
@@ -125,32 +130,40 @@ def test_the_rule_of_rotation_by_itself() -> None:
             probes += 1
 
         last = dice.random() < 0.3
-        health = Health(HealthConfig(failures=failures), lambda: told.append(health.well), probe_now, lambda: not last)  # noqa: B023
+
+        def changed(why: str) -> None:
+            told.append(why)  # noqa: B023
+            in_and_out.append(health.well)  # noqa: B023
+
+        health = Health(HealthConfig(failures=failures), changed, probe_now, lambda: not last)  # noqa: B023
         well, requests, bad_probes, asked = True, 0, 0, 0
         for _ in range(60):
             match dice.randrange(5):
                 case 0:
-                    health.answered(dice.choice([200, 404, 429]))
+                    health.answered(dice.choice([200, 404, 429, 501, 505]))
                     requests = 0
-                case 1:
-                    health.answered(500)
-                case 2:
-                    health.failed()
+                case 1 | 2 as how:
+                    if how == 1:
+                        health.answered(dice.choice([500, 502, 503, 504, 507, 599]))
+                    else:
+                        health.failed("reset")
                     requests += 1
                     if well and requests >= failures and not last:
                         well, requests = False, failures - 1
                     elif well:
                         asked += 1
                 case 3:
-                    health.probed(dice.choice([200, 404]))
+                    health.probed(dice.choice([200, 404]), "")
                     well, bad_probes = True, 0
                 case _:
-                    health.probed(dice.choice([0, 500, 503]))
+                    health.probed(*dice.choice([(0, "silence"), (500, ""), (503, "")]))
                     bad_probes += 1
                     well = well and bad_probes + requests < failures
             assert health.well == well
             assert probes == asked
-        assert all(a != b for a, b in zip([True, *told], told, strict=False)), "told only of changes"
+        assert all(a != b for a, b in zip([True, *in_and_out], in_and_out, strict=False)), "told only of changes"
+        for well, why in zip(in_and_out, told, strict=True):
+            assert ("reset" in why or "answered 5" in why or "silence" in why) != well
 
 
 # G-2

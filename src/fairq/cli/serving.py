@@ -146,7 +146,7 @@ class Serving:
 
         listener = self._listen_for_console()
         recorder = Recorder(config, complain, send)
-        self.gateway = gateway = Gateway(config, recorder, log)
+        self.gateway = gateway = Gateway(config, recorder, log, complain)
         try:
             await gateway.start()
         except OSError as error:

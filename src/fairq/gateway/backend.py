@@ -27,14 +27,15 @@ LIST_EVERY = 60.0  # seconds
 
 
 class Get(Receiver):
-    """One small question to an upstream. `then(status, body)` is called once, with status 0 when no whole answer
-    came in time."""
+    """One small question to an upstream. `then(status, body, detail)` is called once, with status 0 and what was wrong
+    when no whole answer came in time."""
 
-    def __init__(self, backend: "Backend", path: str, seconds: float, then: Callable[[int, bytes], None]) -> None:
+    def __init__(self, backend: "Backend", path: str, seconds: float, then: Callable[[int, bytes, str], None]) -> None:
         self._then, self._status, self._body = then, 0, b""
+        self._seconds = seconds
         fields = [(b"host", backend.host_header), *backend.credential]
         self._transfer: Transfer | None = backend.client.send(b"GET", path.encode(), fields, b"", self)
-        self._timer = backend.call_later(seconds, self._give_up)
+        self._timer = backend.call_later(seconds, self._expire)
 
     @property
     def over(self) -> bool:
@@ -53,27 +54,30 @@ class Get(Receiver):
     def on_data(self, data: bytes, chunks: bytes | None = None) -> None:
         self._body += data
         if len(self._body) > MAX_ANSWER:
-            self._give_up()
+            self._give_up(f"an answer of more than {MAX_ANSWER} bytes")
 
     def on_end(self) -> None:
         if self.over:
             return  # the answer was too long
         self._timer.cancel()
         self._transfer = None
-        self._then(self._status, self._body)
+        self._then(self._status, self._body, "")
 
     def on_fail(self, failure: Failure) -> None:
         self._transfer = None
-        self._give_up()
+        self._give_up(failure.detail)
 
-    def _give_up(self) -> None:
+    def _expire(self) -> None:
+        self._give_up(f"no whole answer within {self._seconds:g} s")
+
+    def _give_up(self, detail: str) -> None:
         self.stop()
-        self._then(0, b"")
+        self._then(0, b"", detail)
 
 
 class Backend:
     """
-    changed    called when it enters or leaves the rotation by its health
+    changed    called with the reason when it enters or leaves the rotation by its health
     may_leave  may it leave for failing requests alone?
     models     what it lists, as far as it was asked
     """
@@ -83,7 +87,7 @@ class Backend:
         config: Config,
         upstream: UpstreamConfig,
         call_later: CallLater,
-        changed: Callable[[], None],
+        changed: Callable[[str], None],
         may_leave: Callable[[], bool],
         *,
         lists_models: bool,
@@ -147,17 +151,17 @@ class Backend:
 
     async def close(self) -> None:
         self._is_closing = True
-        self._stop_watching()
+        self.retire()
         await self.client.close()
 
-    def _probed(self, status: int, body: bytes) -> None:
-        self.health.probed(status)
+    def _probed(self, status: int, body: bytes, detail: str) -> None:
+        self.health.probed(status, detail)
         now = asyncio.get_running_loop().time()
         if self._lists_models and self.health.well and now - self._listed_at >= LIST_EVERY:
             self._listed_at = now
             self._listing = Get(self, "/v1/models", self.config.health.timeout, self._list)
 
-    def _list(self, status: int, body: bytes) -> None:
+    def _list(self, status: int, body: bytes, detail: str) -> None:
         """A server that does not list its models serves them all the same."""
         try:
             listed = decode_listing(body).data if status == 200 else []

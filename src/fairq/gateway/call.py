@@ -36,6 +36,7 @@ FAILED: Final = {"connect": Outcome.FAILED_CONNECT, "timeout": Outcome.FAILED_TI
 class Call(Answering):
     """Also the receiver of its upstream's response.
 
+    failure     why its last failed attempt failed, for the log; "" if none did
     peeked      what its body says, None for a body that is not looked into
     asks_usage  its stream is asked for the usage that the client did not ask for
     """
@@ -44,6 +45,7 @@ class Call(Answering):
         "_asks_usage",
         "_backend",
         "_body",
+        "_failure",
         "_finished",
         "_peeked",
         "_reading",
@@ -70,6 +72,7 @@ class Call(Answering):
         self._backend: Backend | None = None
         self._transfer: Transfer | None = None
         self._status = 0
+        self._failure = ""
         self._finished = self._sent = False
         exchange.on_gone = self._on_gone
         exchange.on_done = self._on_done
@@ -88,7 +91,7 @@ class Call(Answering):
             self._transfer = self._send(self._backend)
         except Exception as error:  # whatever this request does to us, its slot must come back
             self.pool.report(error)
-            self._attempt_failed(Outcome.FAILED_UPSTREAM)
+            self._attempt_failed(Outcome.FAILED_UPSTREAM, f"it could not be sent: {type(error).__name__}")
 
     def reject(self, outcome: Outcome) -> None:
         self._stop_comments()
@@ -101,7 +104,7 @@ class Call(Answering):
 
     def ended(self, record: Ended) -> None:
         self._finished = True
-        self.pool.log(record)
+        self.pool.log(record, self._failure)
 
     def cut(self) -> None:
         """The gateway stops and has waited long enough."""
@@ -115,9 +118,9 @@ class Call(Answering):
     def on_head(self, head: ResponseHead, framing: Framing) -> None:
         if head.status in TRY_ELSEWHERE and self.pool.dispatcher.can_retry(self.request.id):
             assert self._backend is not None
-            self._backend.health.failed()
+            self._backend.health.answered(head.status)
             self._drop_transfer()
-            self._attempt_failed(Outcome.FAILED_UPSTREAM)
+            self._attempt_failed(Outcome.FAILED_UPSTREAM, f"answered {head.status}")
             return
         passed, backend = passed_on(head), self._backend
         assert backend is not None
@@ -152,6 +155,8 @@ class Call(Answering):
                 self.on_end()
             return
         self._answered(head.status)
+        assert self._backend is not None
+        self._backend.health.answered(head.status)
         self._relay = Answer(body, self.request.choices, self.pool.clock())
         try:
             self._exchange.pass_on(head.status, passed.fields + self._our_fields(), body)
@@ -167,6 +172,9 @@ class Call(Answering):
             rest = relay.finish()
             if relay.failed and self._outcome is Outcome.COMPLETED:
                 self._outcome = Outcome.FAILED_MIDSTREAM
+                self._note("said in its stream that it failed")
+            elif (backend := self._backend) is not None:
+                backend.health.answered(self._status)
             self._exchange.write(rest)
             self._exchange.finish()
         finally:
@@ -176,10 +184,11 @@ class Call(Answering):
     def on_fail(self, failure: Failure) -> None:
         self._transfer = None
         assert self._backend is not None
-        self._backend.health.failed()
+        self._backend.health.failed(failure.detail)
         if self._relay is None:
-            self._attempt_failed(FAILED.get(failure.kind, Outcome.FAILED_UPSTREAM))
+            self._attempt_failed(FAILED.get(failure.kind, Outcome.FAILED_UPSTREAM), failure.detail)
         elif not self._exchange.started:  # its head could not be passed on
+            self._note(failure.detail)
             self._end_with_error(Outcome.FAILED_UPSTREAM)
         else:
             self._fail(Outcome.FAILED_MIDSTREAM, f"the upstream failed: {failure.detail}")
@@ -233,19 +242,23 @@ class Call(Answering):
     # Responses
     def _answered(self, status: int) -> None:
         """The upstream has answered, for good or ill."""
-        assert self._backend is not None
-        self._backend.health.answered(status)
         self._body = b""
         self._status = status
         if status >= 300:  # redirects are not followed
             self._outcome = Outcome.FAILED_UPSTREAM
 
     # Endings
-    def _attempt_failed(self, outcome: Outcome) -> None:
+    def _note(self, failure: str) -> None:
+        dispatched = self._dispatched
+        self._failure = failure if dispatched is None else f"{dispatched.upstream}: {failure}"
+
+    def _attempt_failed(self, outcome: Outcome, failure: str) -> None:
+        self._note(failure)
         self.pool.dispatcher.put(ev.AttemptFailed, id=self.request.id, outcome=outcome)
 
     def _fail(self, outcome: Outcome, message: str) -> None:
         self._outcome = outcome
+        self._note(message)
         try:
             self._break_off(outcome, message, "upstream_error")
         finally:

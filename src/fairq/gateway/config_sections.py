@@ -65,8 +65,10 @@ class Ledger(Section):
     dir: LocalPath = key(Path("ledger"), "directory, relative to this file", validate_default=True)
     fsync: Duration = key(0.1, "a power failure loses at most this much; 0s syncs at every write")
     rotate_bytes: Size = key(64 << 20, "size at which a segment is closed")
-    keep_bytes: Size = key(1 << 30, "older segments are removed beyond this total")
-    keep_age: Duration = key(30 * 86400.0, "segments older than this are removed")
+    keep_bytes: Size = key(1 << 30, "of each pool: older segments are removed beyond this total")
+    keep_age: Duration = key(
+        30 * 86400.0, "segments older than this are removed; those of former pools at the next start"
+    )
 
 
 class Limits(Section):
@@ -148,7 +150,7 @@ class Cost(Section):
 
 
 class Health(Section):
-    """The active probe of one upstream. Failing requests count too."""
+    """The active probe of one upstream. Failing requests count too, answers from 500 on (not 501, 505) among them."""
 
     path: UrlPath = key("/health", "GET; any answer below 500 is healthy")
     interval: Period = key(5.0, "between two probes")

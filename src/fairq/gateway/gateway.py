@@ -59,7 +59,8 @@ class Unrecorded:
 class Gateway:
     """
     recorder   takes every event and decision
-    log        called with the record of each request that ended, and of each that was refused
+    log        called with the pool, the record of each request that ended or was refused, and why an attempt failed
+    complain   takes what an operator should read, one line each
     """
 
     # Of the configuration, what every request asks for
@@ -68,9 +69,13 @@ class Gateway:
     adapters: Mapping[str, Fraction]
 
     def __init__(
-        self, config: Config, recorder: Recorder, log: Callable[[str, Ended | ev.Refused], None] = lambda pool, _: None
+        self,
+        config: Config,
+        recorder: Recorder,
+        log: Callable[[str, Ended | ev.Refused, str], None] = lambda pool, record, failure: None,
+        complain: Callable[[str], None] = lambda line: None,
     ) -> None:
-        self.config, self._recorder, self._log = config, recorder, log
+        self.config, self._recorder, self._log, self._complain = config, recorder, log, complain
         self.draining = False
         self.next_arrival = count(1).__next__
         self._auto = AutoTenants(config.identity.max_auto_tenants, self._is_live, self._forget)
@@ -83,7 +88,8 @@ class Gateway:
     async def start(self) -> None:
         """Pools first, then the listener: the first request finds everything there. Raises OSError."""
         for pool in self.config.pools:
-            made = Pool(self.config, pool, self._recorder.record(pool.name), self._logger(pool.name))
+            record, log = self._recorder.record(pool.name), self._logger(pool.name)
+            made = Pool(self.config, pool, record, log, self._complain)
             self.pools[pool.name] = made
             self._recorder.open(made)
             made.start()
@@ -134,6 +140,7 @@ class Gateway:
         self._log(
             pool.name,
             ev.Refused(seq=scheduler.seq, time=scheduler.now, id=id_, tenant=tenant, outcome=outcome, status=status),
+            "",
         )
 
     # Changes from outside
@@ -209,7 +216,7 @@ class Gateway:
         if not is_tenant_id(tenant):
             raise ConfigError("tenant", tenant[:64], "is no tenant's id")
 
-    def _logger(self, pool: str) -> Callable[[Ended], None]:
+    def _logger(self, pool: str) -> Callable[[Ended, str], None]:
         return partial(self._log, pool)
 
 

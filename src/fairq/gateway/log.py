@@ -16,8 +16,8 @@ from fairq.core.commands import Ended
 from fairq.core.lines import encode_lines
 
 Form = Literal["text", "json", "off"]
-Logged = tuple[str, Ended | ev.Refused]
-"""The pool, and what is to be said."""
+Logged = tuple[str, Ended | ev.Refused, str]
+"""The pool, what is to be said, and why its last failed attempt failed: one line, "" if none did."""
 
 MS: Final = 1_000_000  # ns
 GATHER: Final = 0.1  # seconds
@@ -38,13 +38,13 @@ class RequestLog:
         if self._lines is not None:
             self._worker.start()
 
-    def __call__(self, pool: str, record: Ended | ev.Refused) -> None:
+    def __call__(self, pool: str, record: Ended | ev.Refused, failure: str) -> None:
         if self._lines is None:
             return
         if len(self._records) >= BACKLOG:
             self.dropped += 1
             return
-        self._records.append((pool, record))
+        self._records.append((pool, record, failure))
         if not self._woken:
             self._woken = True
             self._wanted.set()
@@ -76,17 +76,18 @@ class RequestLog:
 def text(records: list[Logged]) -> bytes:
     """For people: 12:00:01 alice completed 200 wait=0ms ttft=31ms total=480ms 12+64 tokens charge=140 gpu0 ID
 
+    and, where an attempt failed, at which upstream and why, though another may have succeeded: (gpu1: answered 503).
     The time is that of writing, GATHER after the last of them at most."""
     clock = time.strftime("%H:%M:%S")
     lines: list[str] = []
-    for _, record in records:
+    for _, record, failure in records:
         start = f"{clock} {record.tenant or '-'} {record.outcome} {record.status}"
         if isinstance(record, Ended):
             usage = record.usage
             lines.append(
                 f"{start} wait={record.wait // MS}ms ttft={record.ttft // MS}ms total={record.total // MS}ms"
                 f" {usage.prompt}+{usage.completion} tokens charge={record.charge} {record.upstream or '-'}"
-                f" {record.id}\n"
+                f" {record.id}{f' ({failure})' if failure else ''}\n"
             )
         else:
             lines.append(f"{start} {record.id}\n")
@@ -94,7 +95,10 @@ def text(records: list[Logged]) -> bytes:
 
 
 def json(records: list[Logged]) -> bytes:
-    """For machines: the ledger's records with the wall clock and the pool."""
+    """For machines: the ledger's records with the wall clock, the pool, and `failure` where an attempt failed."""
     wall = time.time_ns()
-    lines = [msgspec.to_builtins(record) | {"pool": pool, "wall": wall} for pool, record in records]
+    lines = []
+    for pool, record, failure in records:
+        line = msgspec.to_builtins(record) | {"pool": pool, "wall": wall}
+        lines.append(line | {"failure": failure} if failure else line)
     return encode_lines(lines)

@@ -49,9 +49,22 @@ bounds = lru_cache(Bounds)  # most tenants have the same
 
 
 class Pool:
-    def __init__(self, config: Config, pool: PoolConfig, record: Record, log: Callable[[Ended], None]) -> None:
+    """
+    record    takes its ledger lines
+    log       called with the record of each request that ended, and why an attempt of it failed ("" if none did)
+    complain  takes what an operator should read, one line each
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        pool: PoolConfig,
+        record: Record,
+        log: Callable[[Ended, str], None],
+        complain: Callable[[str], None],
+    ) -> None:
         self.name, self.clock = pool.name, time.monotonic_ns
-        self._log = log
+        self._log, self._complain = log, complain
         self._loop = asyncio.get_running_loop()
         self.call_later = self._loop.call_later
         self._terms: Mapping[str, Terms] = {}
@@ -117,9 +130,9 @@ class Pool:
         """An error of ours that must not spread. It is printed with its traceback."""
         self._loop.call_exception_handler({"message": f"in pool {self.name}", "exception": error})
 
-    def log(self, record: Ended) -> None:
+    def log(self, record: Ended, failure: str) -> None:
         """A request is over."""
-        self._log(record)
+        self._log(record, failure)
         if self._calibration is not None and self._calibration.observe(record):
             self._calibrated()
 
@@ -212,14 +225,16 @@ class Pool:
         }
 
     def _make(self, config: Config, pool: PoolConfig, upstream: UpstreamConfig) -> Backend:
-        def tell() -> None:
+        def changed(why: str) -> None:
             self._tell(backend)
+            change = "is back in rotation" if backend.health.well else "leaves the rotation"
+            self._complain(f"pool {self.name}: upstream {backend.name} {change}: {why}")
 
         def may_leave() -> bool:
             others = (other for name, other in self.backends.items() if name != backend.name)
             return any(other.health.well and not other.draining for other in others)
 
-        backend = Backend(config, upstream, self.call_later, tell, may_leave, lists_models="*" in pool.models)
+        backend = Backend(config, upstream, self.call_later, changed, may_leave, lists_models="*" in pool.models)
         return backend
 
     def _replace_backends(self, wanted: dict[str, Backend]) -> None:

@@ -120,7 +120,8 @@ class Transfer:
             try:
                 receiver.on_whole(head, framing, body)
             except Exception as error:  # the connection, which would have told it, is in other hands already
-                receiver.on_fail(Failure("protocol", str(error), True))
+                # Its name alone: the text of an error of ours may hold a client's.
+                receiver.on_fail(Failure("protocol", f"it could not be passed on: {type(error).__name__}", True))
                 raise
 
     def end(self) -> None:
