@@ -10,6 +10,7 @@ from fairq.gateway.config import Config
 from fairq.gateway.config_sections import Ledger
 from fairq.gateway.dispatcher import Record
 from fairq.gateway.pool import SECOND, Pool
+from fairq.ledger import former
 from fairq.ledger.disk import Disk
 from fairq.ledger.estimates import last_estimator
 from fairq.ledger.segment import Head, LedgerError, folder_of, head_of
@@ -59,7 +60,15 @@ class Recorder:
             disk=self._disk,
         )
         if self._timer is None:
+            self._tidy()
             self._tend()
+
+    def _tidy(self) -> None:
+        ledger = self._config.ledger
+        try:
+            former.remove_old(ledger.dir, [pool.name for pool in self._config.pools], upkeep_of(ledger), time.time_ns())
+        except OSError as error:
+            self._complain(f"ledger: {error.filename or ledger.dir}: old segments stay: {error.strerror or error}")
 
     def _remember(self, pool: Pool) -> None:
         """Take over what the last run had learnt about its tenants' requests."""

@@ -1,5 +1,8 @@
 """How a ledger is kept, and what its writer tells of it."""
 
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
 from msgspec import Struct
 
 SECOND = 1_000_000_000
@@ -10,7 +13,7 @@ class Upkeep(Struct, frozen=True, kw_only=True):
 
     sync_every    a power failure loses at most this much; a crash of the process alone loses what was not flushed
     rotate_bytes  a segment of this size is followed by a new one
-    keep_bytes    whole old segments are removed beyond this total ...
+    keep_bytes    whole old segments of a pool are removed beyond this total ...
     keep_age      ... and when their last line is older than this; the current segment always stays
     retry_every   how often a failed disk is tried again
     """
@@ -25,6 +28,17 @@ class Upkeep(Struct, frozen=True, kw_only=True):
     def rotate_age(self) -> int:
         """A quiet ledger rotates too: only whole segments can grow old and go."""
         return max(self.keep_age // 8, 60 * SECOND)
+
+    def outdated(self, segments: Sequence[Path], wall: int, beside: int = 0) -> Iterator[Path]:
+        """Those of a pool's segments, oldest first, that go: as many as the rules say. `beside`: bytes of one that
+        stays. `wall`: now. Raises OSError."""
+        found = [(path, path.stat()) for path in segments]
+        total = sum(status.st_size for _, status in found) + beside
+        for path, status in found:
+            if total <= self.keep_bytes and wall - status.st_mtime_ns <= self.keep_age:
+                return
+            yield path
+            total -= status.st_size
 
 
 class Alarm(Struct, frozen=True):

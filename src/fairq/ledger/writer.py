@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from fairq.core.lines import encode
 from fairq.ledger.disk import PRIVATE, Disk, Syncer
+from fairq.ledger.former import LOCK
 from fairq.ledger.segment import Head, LedgerError, Opened, folder_of, name_of, number_of, segments_in
 from fairq.ledger.upkeep import Alarm, Upkeep
 
@@ -107,7 +108,7 @@ class Writer:
             for folder in (self.folder.parent, self.folder):  # with parents=True only the last one has the mode
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.folder.chmod(0o700)
-            lock = os.open(self.folder / "lock", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
+            lock = os.open(self.folder / LOCK, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
         except OSError as error:
             cause = "is not a directory" if isinstance(error, FileExistsError) else error.strerror or error
             raise LedgerError(f"{error.filename or self.folder}: {cause}") from None
@@ -195,15 +196,8 @@ class Writer:
             self._alarm(Alarm(True, f"{self.folder}: {error.strerror or error}; no new segment, the old one grows"))
 
     def _remove_old(self, now: int) -> None:
-        """Oldest first, and only as many as the rules say."""
-        wall = now + self._wall_ahead
         try:
-            old = [(path, path.stat()) for path in segments_in(self.folder)][:-1]
-            total = sum(status.st_size for _, status in old) + self._size
-            for path, status in old:
-                if total <= self.upkeep.keep_bytes and wall - status.st_mtime_ns <= self.upkeep.keep_age:
-                    return
+            for path in self.upkeep.outdated(segments_in(self.folder)[:-1], now + self._wall_ahead, self._size):
                 self._disk.remove(path)
-                total -= status.st_size
         except OSError as error:
             self._alarm(Alarm(True, f"{self.folder}: old segments stay: {error.strerror or error}"))
