@@ -283,3 +283,21 @@ async def test_a_pool_that_becomes_one_for_every_model_lists_them() -> None:
             wider = pool.model_copy(update={"models": models})
             w.gateway.reload(w.gateway.config.model_copy(update={"pools": (wider,)}))
         await eventually(lambda: [*w.pool.models()] == ["m", "scripted"])
+
+
+@run
+async def test_a_revoked_key_is_refused_on_a_connection_that_used_it_before() -> None:
+    """The very same bytes over one socket: what was read of a head holds only as long as the rules it was read by."""
+    keys = f"tenants: [{{id: alice, keys: ['{config_line('fq-one')}', '{config_line('fq-two')}']}}]"
+    async with world(keys) as w, Wire(w.gateway.server.port) as wire:
+        bytes_ = request(CHAT, chat(), authorization="Bearer fq-one")
+        assert [(await wire.ask(bytes_)).status for _ in range(3)] == [200] * 3
+        [connection] = w.gateway.server.connections
+        [alice] = w.gateway.config.tenants
+        left = alice.model_copy(update={"keys": alice.keys[1:]})
+        w.gateway.reload(w.gateway.config.model_copy(update={"tenants": (left,)}))
+        assert (await wire.ask(bytes_)).status == 401
+        assert w.gateway.server.connections == {connection}
+        w.gateway.reload(w.gateway.config.model_copy(update={"tenants": (alice,)}))
+        assert (await wire.ask(bytes_)).status == 200
+        await w.idle()
