@@ -6,11 +6,12 @@ or outnumber the live ones.
 """
 
 from collections.abc import Iterator
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import Any, Final, Generic, TypeVar
 
 push: Final = heappush  # compiled, a name from elsewhere is looked up at each use
 pop: Final = heappop
+replace: Final = heapreplace
 
 Name = TypeVar("Name", bound=Any)  # what is ranked; orders as the last tie-break
 Key = TypeVar("Key", bound=Any)  # int, Fraction or a tuple of them
@@ -56,11 +57,21 @@ class Ranking(Generic[Name, Key]):
 
     def put(self, name: Name, key: Key) -> None:
         """Add `name`, or move it."""
+        heap, names = self.heap, self.names
         self.key[name] = key
-        equals = self.names.get(key)
+        equals = names.get(key)
+        if heap and equals is None:
+            top = heap[0]
+            firsts = names[top]
+            if len(firsts) == 1 and firsts[0] == name:  # the usual case: the first goes on, alone with both its keys
+                del names[top]
+                names[key] = firsts
+                replace(heap, key)
+                self._expose()
+                return
         if equals is None:
-            self.names[key] = [name]
-            push(self.heap, key)
+            names[key] = [name]
+            push(heap, key)
         else:
             push(equals, name)
         self.entries += 1
