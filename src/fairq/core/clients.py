@@ -24,7 +24,7 @@ class ClientPolicy(FlowPolicy):
         self.shares: dict[str, Number] = {}  # weights, as ints where they are whole
         self.running: dict[str, int] = {}  # jobs of a flow that run and may come back
         self.comes_back = False
-        self.came: set[str] = set()  # who has entered since the last choice
+        self.came: dict[str, Time] = {}  # who has entered since the last choice, and when
         self.cause = Cause.NEW  # of the arrival that is being handled
 
     # What a subclass says
@@ -69,7 +69,7 @@ class ClientPolicy(FlowPolicy):
             self.here[flow] = None
             self.total = quotient(self.total + self.weight(flow), 1)
             self.entered(flow, self.cause)
-            self.came.add(flow)
+            self.came[flow] = now
 
     def picked(self, flow: str) -> None:
         if self.came:
@@ -92,6 +92,10 @@ class ClientPolicy(FlowPolicy):
             self.settle(flow)
 
     # What subclasses use
+    def comes(self, flow: str, now: Time) -> bool:
+        """Has it entered at this very moment? Then, and never again, it may take the place of one that runs."""
+        return flow in self.came and bool(self.came[flow] == now)
+
     def weight(self, flow: str) -> Number:
         return self.shares.get(flow, 1)
 
@@ -103,18 +107,18 @@ class ClientPolicy(FlowPolicy):
         """It leaves if nothing keeps it here."""
         if flow in self.here and flow not in self.ranking and flow not in self.running:
             del self.here[flow]
-            self.came.discard(flow)
+            self.came.pop(flow, None)
             self.total = quotient(self.total - self.weight(flow), 1)
             self.left(flow)
 
     # State
     def state(self) -> dict[str, Any]:
-        here = {"here": list(self.here), "running": dict(self.running), "came": sorted(self.came)}
+        here = {"here": list(self.here), "running": dict(self.running), "came": dict(self.came)}
         return super().state() | here
 
     def restore(self, state: Mapping[str, Any], jobs: Mapping[str, Job]) -> None:
         self.here, self.running = dict.fromkeys(state["here"]), dict(state["running"])
-        self.came = set(state["came"])
+        self.came = dict(state["came"])
         self.shares = {flow: quotient(above, below) for flow, (above, below) in state["weights"].items()}
         self.total = quotient(sum(map(self.weight, self.here)), 1)
         super().restore(state, jobs)

@@ -7,7 +7,8 @@
     min_vruntime = max(min_vruntime, min over the clients here of vruntime)               never goes back
     new         vruntime_i = max(vruntime_i, min_vruntime + a slice of its own)           with `debit`
     woken       vruntime_i = max(vruntime_i, min_vruntime - latency / 2)                  with `sleeper_credit`
-    preempt     a client that has just come takes the place of one whose vruntime is more than `wakeup` ahead
+    preempt     a client takes, when it comes, the place of one whose vruntime is more than `wakeup` ahead; one that is
+                not so far behind waits for the end of the slice
 
 Ticks are read as milliseconds: Linux's defaults on one processor are 6 ms latency and 0.75 ms granularity.
 
@@ -81,7 +82,8 @@ class CFS(ClientPolicy):
 
     def preempts(self, running: Job, now: Time) -> bool:
         ahead = self.vruntime[running.flow] - self.wakeup
-        return any(self.vruntime[flow] < ahead for flow in self.came if flow in self.ranking)
+        newcomers = [flow for flow in self.came if self.comes(flow, now) and flow in self.ranking]
+        return any(self.vruntime[flow] < ahead for flow in newcomers)
 
     # Who comes
     def joined(self, flow: str, now: Time) -> None:

@@ -83,7 +83,9 @@ class EEVDF(ClientPolicy):
         if not self.linux or self.parity or not self.came:
             return False
         flow = self.waiters.earliest(self.lags.service, self.lags.weight)
-        return flow in self.came and (self.clients[flow].due, flow) < (self.clients[running.flow].due, running.flow)
+        if flow is None or not self.comes(flow, now):
+            return False
+        return (self.clients[flow].due, flow) < (self.clients[running.flow].due, running.flow)
 
     # Who comes and goes
     def arrive(self, job: Job, now: Time, cause: Cause = Cause.NEW) -> None:

@@ -3,7 +3,8 @@
     1, 2  the highest level that has a job runs; within it round robin with the level's quantum
     3     a job starts at the top
     4     a job that has used up its allotment at a level goes one down, however often it gave the processor up
-    5     every `boost` ticks all jobs go to the top, behind those there, the lowest level first (as OSTEP's program)
+    5     every `boost` ticks all jobs go to the top, behind those there, the lowest level first (as OSTEP's program);
+          a job that arrives at that very moment stands before them (OSTEP's program boosts first)
 
 `quantum` and `allotment` are one number for all levels or one per level from the top ("10/20/40"); the allotment is in
 ticks, one quantum unless given. Without `anti-gaming` a job that sleeps starts its quantum and allotment afresh (the

@@ -3,8 +3,8 @@
     select   argmax over waiting jobs of priority, among equals the first in turn
     preempt  when a waiting job is more urgent than the running one
     equals   round robin with `quantum` (0: the first of them runs until it ends or sleeps)
-    aging    a waiting job gains 1 for every `aging` ticks it has waited, at most `boost` in all (0: no limit);
-             running, it has its own priority again
+    aging    a waiting job gains 1 for every `aging` ticks it has waited, at most `boost` in all (0: no limit); it keeps
+             this while it runs, until its quantum is used up, it sleeps, or a job more urgent still takes its place
 
 A job that is preempted stays first among its equals with the rest of its quantum (as in POSIX); with `preempted=last`
 it goes behind them and starts a new one (as in Silberschatz's text). `protocol` says which lock protocol the simulator
@@ -27,8 +27,8 @@ class Priority(FixedPriority):
     name = "priority"
     unit = Unit.PRIORITY
     needs = frozenset({Need.PREEMPTION})
-    per_job = ("priority", "turn", "used")
-    memory = ("raised", "steps", "turns")
+    per_job = ("priority", "turn", "used", "raised")
+    memory = ("steps", "turns")
     params = (
         Param(name="preemptive", default=True, text="param.priority.preemptive"),
         Param(name="quantum", default=1, low=0, text="param.priority.quantum"),
@@ -45,7 +45,7 @@ class Priority(FixedPriority):
 
     def __init__(self, **given: object) -> None:
         super().__init__(**given)
-        self.raised: dict[str, int] = {}  # by aging, of jobs that wait
+        self.raised: dict[str, int] = {}  # by aging, while it waits and the turn after that
         self.steps: Ranking[str, int] = Ranking()  # when aging raises a waiting job next
         self.turn: dict[str, int] = {}  # place among equals, kept while it runs
         self.used: dict[str, int] = {}  # of the quantum; a job without an entry is due a new turn
@@ -75,12 +75,17 @@ class Priority(FixedPriority):
     def stop(self, job: Job, now: Time, reason: Stop, on: str = "") -> None:
         if reason is not Stop.PREEMPTED or self.preempted == "last":
             self.used.pop(job.id, None)
+        self.raised.pop(job.id, None)
         super().stop(job, now, reason, on)
 
     # Aging
+    def preempts(self, running: Job, now: Time) -> bool:
+        first = self.first()
+        urgency = self.priority[running.id] + self.raised.get(running.id, 0)
+        return self.preemptive and first is not None and first[0][0] < -urgency
+
     def leave(self, job: Job) -> None:
         super().leave(job)
-        self.raised.pop(job.id, None)
         self.steps.drop(job.id)
 
     def next_change(self, now: Time, view: View) -> Time | None:

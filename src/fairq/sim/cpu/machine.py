@@ -1,8 +1,9 @@
 """The CPU's event loop. It jumps from one moment at which something can happen to the next.
 
 At one moment, in this order: service is charged; jobs let go of locks, sleep or finish; late jobs are aborted; jobs
-arrive and wake; slices end; the policy's timer; then the policy chooses. A job asks for its locks when it is chosen,
-before it runs on.
+arrive and wake; slices end; the policy's timer; then the policy chooses. Where slices of several processors end at one
+moment, or their jobs sleep, that happens in order of the processors' numbers. A job asks for its locks when it is
+chosen, before it runs on.
 """
 
 from heapq import heappop
@@ -64,14 +65,13 @@ class Machine(Jobs):
             for cpu in cpus:
                 if cpu.end <= now and cpu.live is not None:
                     self._expire(cpu, cpu.live)
-            if self.changes:
-                change = policy.next_change(now, self.view)
-                if change is not None and change <= now:
-                    self.drive.timer(now)
-                    change = policy.next_change(now, self.view)
+            if change is not None and change <= now:
+                self.drive.timer(now)
             if tape:
                 self.record(now, ran)
             dispatch(now)
+            if self.changes:  # who has just been preempted begins to age now
+                change = policy.next_change(now, self.view)
             moment = NEVER
             for cpu in cpus:
                 if cpu.next < moment:
