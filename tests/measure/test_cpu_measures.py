@@ -135,3 +135,15 @@ def test_shares_are_compared_only_while_the_same_tasks_are_active() -> None:
         (4, 5, {"A": 1}),
     ]
     assert found[1].jain == 1
+
+
+def test_each_tick_counts_at_the_weight_of_its_time() -> None:
+    weights = {"A": Fraction(1), "B": Fraction(2)}
+    changes = [(2, "B", Fraction(2)), (3, "B", Fraction(4)), (3, "A", Fraction(5)), (4, "B", Fraction(9))]
+    found = shares([A, B], [LINE], weights, changes)  # the first is none, and the last of a task that is gone
+    assert [(one.start, one.end, one.service) for one in found] == [
+        (0, 1, {"A": 1}),
+        (1, 3, {"A": 1, "B": Fraction(1, 2)}),
+        (3, 4, {"A": 0, "B": Fraction(1, 4)}),
+        (4, 5, {"A": Fraction(1, 5)}),
+    ]

@@ -1,5 +1,6 @@
 """What the CPU's event loop itself promises: switches, sleep, several processors, abort, limits."""
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -115,6 +116,18 @@ def test_weights_change_while_the_run_goes_on() -> None:
     line = ticks(simulate("stride", tasks, changes=[{"at": 20, "task": "A", "weight": 3}]))
     assert line[:20].count("A") == 10
     assert line[20:40].count("A") == 15
+
+
+def test_fairness_is_measured_at_the_weights_of_the_time() -> None:
+    tasks = [job("A", 0, 60), job("B", 0, 60)]
+    result = run("stride", tasks, changes=[{"at": 20, "task": "A", "weight": 3}])
+    before, after, alone = result.fairness()
+    assert (before.start, before.end, before.service) == (0, 20, {"A": 10, "B": 10})
+    # A's last 50 ticks take 16 or 17 of B's.
+    assert (after.start, after.end, after.service) == (20, 86, {"A": Fraction(50, 3), "B": 16})
+    assert alone.service == {"B": 34}
+    told = result.as_json()["fairness"]
+    assert [one["jain"] > 0.999 and one["max_min"] > 0.95 for one in told] == [True] * 3
 
 
 burst_lists = st.lists(st.integers(1, 4), min_size=1, max_size=5).map(

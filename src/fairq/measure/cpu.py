@@ -16,6 +16,8 @@ from fairq.measure.latency import Summary, summary
 Span = tuple[int, int]
 Piece = tuple[str | None, int, int, str]
 """(task, start, end, state) of one processor; the state is run, or with no task idle, switch or blocked."""
+Reweighted = tuple[int, str, Fraction]
+"""(when, task, its weight from then on)."""
 
 
 class Story(Struct, frozen=True, kw_only=True):
@@ -200,20 +202,27 @@ def overlap(some: Iterable[Span], others: Iterable[Span]) -> bool:
 
 
 def shares(
-    stories: Sequence[Story], processors: Sequence[Sequence[Piece]], weights: Mapping[str, Fraction]
+    stories: Sequence[Story],
+    processors: Sequence[Sequence[Piece]],
+    weights: Mapping[str, Fraction],
+    reweighted: Sequence[Reweighted] = (),
 ) -> list[Interval]:
     """Normalized service (ticks / weight) of each task over the maximal intervals in which the same tasks are active.
 
     Active is ready or running here, not only waiting as at a router: a processor's running task is not out of the
-    competition.
+    competition. Each tick counts at the weight of its time: another weight of an active task begins a new interval.
+
+    weights     of the tasks at the beginning
+    reweighted  what they become, and when; in order of time
     """
-    changes: list[tuple[int, int, str, int]] = []  # (when, what first, task, ticks)
+    changes: list[tuple[int, int, str, int]] = []  # (when, what first, task, ticks or which)
     over: dict[str, int] = {}
     for story in stories:
         begin = max(story.arrival, over.get(story.task, 0))
         over[story.task] = story.until
         for start, stop in gaps(story.away, begin, story.until):
             changes += [(start, 2, story.task, 0), (stop, 1, story.task, 0)]
+    changes += [(at, 3, task, which) for which, (at, task, _) in enumerate(reweighted)]
     cuts = sorted({at for at, *_ in changes})
     for line in processors:
         for task, start, stop, _ in line:
@@ -222,11 +231,20 @@ def shares(
                 for a, b in zip([start, *inner], [*inner, stop], strict=True):
                     changes.append((b, 0, task, b - a))
     intervals = BackloggedIntervals()
-    for now, what, task, ticks in sorted(changes):
+    present = dict(weights)
+    active: set[str] = set()
+    for now, what, task, number in sorted(changes):
         if what == 0:
-            intervals.charge(task, ticks / weights[task])
+            intervals.charge(task, number / present[task])
         elif what == 1:
+            active.discard(task)
             intervals.leave(task, now)
-        else:
+        elif what == 2:
+            active.add(task)
             intervals.enter(task, now)
+        elif present[task] != reweighted[number][2]:
+            present[task] = reweighted[number][2]
+            if task in active:
+                intervals.leave(task, now)
+                intervals.enter(task, now)
     return intervals.close(max((at for at, *_ in changes), default=0))

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from fairq.core.policy import Layer, Need, Policy
-from fairq.measure.cpu import Measures, Story, measure, shares
+from fairq.measure.cpu import Measures, Reweighted, Story, measure, shares
 from fairq.measure.fairness import Interval
 from fairq.measure.latency import flat
 from fairq.policies import make
@@ -82,16 +82,22 @@ class CpuRun(Run):
         ]
 
     def fairness(self) -> list[Interval]:
-        """Normalized service over the intervals in which the same tasks are ready or running."""
-        return shares(self.stories, self.timelines, self.weights())
+        """Normalized service over the intervals in which the same tasks are ready or running, at the same weights."""
+        return shares(self.stories, self.timelines, self.weights(), self._reweighted())
 
     def weights(self) -> dict[str, Fraction]:
+        """At the beginning."""
         return {task.id: task.share for task in self.scenario.tasks}
+
+    def _reweighted(self) -> list[Reweighted]:
+        changes = sorted(self.scenario.changes, key=lambda change: change.at)
+        return [(change.at, change.task, change.weight) for change in changes]
 
     def max_min(self, interval: Interval) -> Fraction | None:
         """Of the ticks of all processors, no task can use more than those of one."""
         length = Fraction(interval.end - interval.start)
-        return interval.max_min(self.weights(), length * len(self.timelines), length)
+        weights = self.weights() | {task: weight for at, task, weight in self._reweighted() if at <= interval.start}
+        return interval.max_min(weights, length * len(self.timelines), length)
 
     def as_json(self) -> dict[str, Any]:
         several = len(self.timelines) > 1
@@ -115,7 +121,8 @@ class CpuRun(Run):
         }
         run["switches"] = self.switches
         run["measures"] = to_builtins(self.measures)
-        run["fairness"] = self.fairness_json("tasks", 2 * sum(1 + len(live.away or ()) for live in self.lives))
+        comings = sum(1 + len(live.away or ()) for live in self.lives)
+        run["fairness"] = self.fairness_json("tasks", 2 * (comings + len(self.scenario.changes)))
         if self.deadlock:
             time, circle = self.deadlock
             cycle = [{"task": hold.job, "waits_for": hold.resource, "held_by": hold.by} for hold in circle]
