@@ -118,6 +118,14 @@ def test_weights_change_while_the_run_goes_on() -> None:
     assert line[20:40].count("A") == 15
 
 
+@pytest.mark.parametrize("policy", ["fcfs", "edf", "sjf", "rm"])
+@pytest.mark.parametrize("changes", [[], [{"at": 0, "task": "B", "weight": 1}]])  # the quick loop, the whole machine
+def test_a_job_behind_the_one_before_it_has_its_place_from_its_release(policy: str, changes: list[Any]) -> None:
+    tasks = [{"id": "A", "arrivals": [0, 1], "wcet": 3, "deadline": 9}, job("B", 2, 3, deadline=10)]
+    line = "".join(ticks(simulate(policy, tasks, changes=changes)))
+    assert line == "AAAAAABBB"  # both of A's came before B, and all three are alike to the policy
+
+
 def test_fairness_is_measured_at_the_weights_of_the_time() -> None:
     tasks = [job("A", 0, 60), job("B", 0, 60)]
     result = run("stride", tasks, changes=[{"at": 20, "task": "A", "weight": 3}])

@@ -56,14 +56,14 @@ def run_alone(jobs: Jobs, most: int) -> tuple[int, int]:
                 if source.backlog:
                     after = source.current = source.backlog.popleft()
                     by_id[after.id] = after
-                    arrive(after.burst(next(seq)), now, new)
+                    arrive(after.burst(after.seq), now, new)
         if now >= end:
             break
         while events and events[0][0] <= now:
             source = events[0][3]
             if not source.count:
                 policy.flow_changed(source.flow, now)
-            coming = Live(source, now)
+            coming = Live(source, now, next(seq))
             lives.append(coming)
             at = next(source.releases, end)
             if at < end:
@@ -72,7 +72,7 @@ def run_alone(jobs: Jobs, most: int) -> tuple[int, int]:
                 heappop(events)
             if source.current is None:
                 source.current = by_id[coming.id] = coming
-                arrive(coming.burst(next(seq)), now, new)
+                arrive(coming.burst(coming.seq), now, new)
             else:
                 source.backlog.append(coming)
         left: Live | None = None  # who steps back from the processor

@@ -111,7 +111,7 @@ class Jobs:
     def _release(self, source: Source) -> None:
         if not source.count:
             self.drive.flow_changed(source.flow, self.now)
-        live = Live(source, self.now)
+        live = Live(source, self.now, next(self.seq))
         self.lives.append(live)
         for at in source.releases:
             if self.end is None or at < self.end:
@@ -129,7 +129,7 @@ class Jobs:
         self.by_id[live.id] = live
         if self.tape:
             self.note("arrived", live)
-        job = live.burst(next(self.seq))
+        job = live.burst(live.seq)
         if self.locks:
             self.locks.join(live)
         live.waits = True

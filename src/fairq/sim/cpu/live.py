@@ -9,7 +9,10 @@ from fairq.sim.cpu.scenario import Task
 
 
 class Source:
-    """A task: where its jobs come from. One job of it is ready at a time; later ones wait for it (`backlog`)."""
+    """A task: where its jobs come from. One job of it is ready at a time; later ones wait for it (`backlog`).
+
+    Such a late one enters a queue when it is ready, but in the order of arrival its place is that of its release.
+    """
 
     def __init__(self, index: int, task: Task, random: Random | None) -> None:
         """index  its place in the scenario; random: of the gaps between releases, where they vary"""
@@ -72,8 +75,9 @@ class Live:
     aborted = False
     waits = False  # in the policy's queue
 
-    def __init__(self, source: Source, release: int) -> None:
-        self.source, self.release = source, release
+    def __init__(self, source: Source, release: int, seq: int) -> None:
+        """seq  its place in the order of arrival"""
+        self.source, self.release, self.seq = source, release, seq
         self.goal = source.marks[0]
         if source.recurs:
             self.id = f"{source.id}#{source.count}"
