@@ -182,6 +182,47 @@ def test_a_task_without_a_deadline_runs_in_the_background() -> None:
         assert by_task(result, "completion") == {"batch": 11}
 
 
+def test_a_single_job_that_comes_after_the_hyperperiod_is_not_lost() -> None:
+    result = simulate("edf", [*periodic((2, 5)), job("A", 7, 10)])
+    # A has no deadline, so it runs in 7-10, 12-15, 17-20 and 22-23.
+    assert by_task(result, "completion") == {"A": 23}
+    assert len(result["jobs"]) == 6  # 7 + (10 + 2) / (1 - 2/5) = 27, so six periods
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 2), st.sampled_from((6, 8, 12))), min_size=1, max_size=3),
+    st.lists(st.tuples(st.integers(0, 60), st.lists(st.integers(1, 5), min_size=1, max_size=3)), max_size=3),
+    st.lists(st.integers(0, 40), min_size=1, max_size=3, unique=True),
+    st.integers(0, 5),
+    st.sampled_from(("fcfs", "edf", "rm", "srtf", "rr", "mlfq", "priority:aging=2", "stride", "cfs", "eevdf")),
+)
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_without_a_horizon_all_that_comes_once_is_done(
+    recurring: list[tuple[int, int]],
+    once: list[tuple[int, list[int]]],
+    listed: list[int],
+    offset: int,
+    policy: str,
+) -> None:
+    tasks = periodic(*recurring)
+    tasks[0] |= {"offset": offset}
+    tasks += [{"id": f"J{n}", "arrival": at, "bursts": [*run, 1][: len(run) | 1]} for n, (at, run) in enumerate(once)]
+    tasks.append({"id": "L", "wcet": 2, "arrivals": sorted(listed)})
+    result = simulate(policy, tasks)
+    over = [one["completion"] for one in [*result["tasks"], *result["jobs"]] if one.get("task", "") in ("L", "")]
+    assert len(over) == len(once) + len(listed)
+    assert None not in over
+
+
+def test_single_jobs_beside_tasks_that_leave_no_time_ask_for_a_horizon() -> None:
+    full = periodic((1, 2), (2, 4))
+    with pytest.raises(InvalidScenario, match="horizon: missing; the periodic tasks leave no time"):
+        simulate("edf", [*full, job("A", 0, 1)])
+    assert simulate("edf", [*full, job("A", 0, 1)], horizon=8)["tasks"]
+    with pytest.raises(InvalidScenario, match=r"horizon: missing; the hyperperiods until.* try \d+"):
+        simulate("edf", [*periodic((1, 5)), job("A", 6_000_000, 1)])
+
+
 def test_a_hyperperiod_that_is_too_long_offers_a_horizon() -> None:
     with pytest.raises(InvalidScenario, match=r"horizon: missing; the hyperperiod.*try \d+"):
         simulate("edf", periodic((1, 999_983), (1, 999_979), (1, 7)))

@@ -29,7 +29,7 @@ def analyze(
     file: Annotated[Path, typer.Argument(metavar="SCENARIO.yaml", help="A CPU scenario with periodic tasks.")],
     by: Annotated[str, typer.Option(help="Fixed priorities by period or by deadline.")] = "period",
     protocol: Annotated[str, typer.Option(help="Of locks: " + ", ".join(PROTOCOLS) + ".")] = "none",
-    horizon: Annotated[int | None, typer.Option(help="Where the simulation ends. Default: the hyperperiod.")] = None,
+    horizon: Annotated[int | None, typer.Option(help="Where the simulation ends. Default: whole hyperperiods.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Utilisation bounds, response times with blocking, EDF's processor demand, and a simulation to confirm them."""

@@ -126,7 +126,7 @@ def cpu(
     switch_cost: Annotated[int | None, typer.Option(help="Ticks lost at a switch to another task.")] = None,
     lock_attempt: Annotated[str | None, typer.Option(help="free, or tick: a failed attempt costs a tick.")] = None,
     on_miss: Annotated[str | None, typer.Option(help="continue, or abort: a late job ends at its deadline.")] = None,
-    horizon: Annotated[int | None, typer.Option(help="Where recurring tasks end. Default: the hyperperiod.")] = None,
+    horizon: Annotated[int | None, typer.Option(help="Where recurring tasks end. Default: whole hyperperiods.")] = None,
     max_steps: Annotated[int | None, typer.Option(help="The run is given up after so many moments.")] = None,
     seed: Seed = None,
 ) -> CpuScenario:

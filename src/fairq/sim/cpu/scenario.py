@@ -1,7 +1,7 @@
 """What a CPU simulation is given: tasks, locks, and what the machine costs. All times are whole ticks."""
 
 from fractions import Fraction
-from math import lcm
+from math import ceil, lcm
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -155,6 +155,7 @@ class CpuScenario(Scenario):
     lock_attempt  tick: a failed attempt costs the tick it is made in
     on_miss       continue: a job that is late goes on; abort: it ends at its deadline
     horizon       where a run with recurring tasks ends; by default all tasks have come round together (hyperperiod)
+                  and single jobs are done
     max_steps     a run ends with an error after so many moments
     """
 
@@ -183,20 +184,47 @@ class CpuScenario(Scenario):
     def end(self) -> int | None:
         """When the run stops: the horizon, else the hyperperiod where tasks recur; None: when all is done.
 
-        With offsets that is the last offset and two hyperperiods, after which the schedule repeats.
-        Raises InvalidScenario when that would take too many jobs.
+        With offsets that is the last offset and two hyperperiods, after which the schedule repeats. Where other jobs
+        come as well it is as many hyperperiods more as they need (`_others_done`). Raises InvalidScenario when that
+        would take too many jobs or cannot be said.
         """
-        periods = [task.period for task in self.tasks if task.period and not task.arrivals]
-        if self.horizon is not None or not periods:
+        recurring = [task for task in self.tasks if task.period and not task.arrivals]
+        if self.horizon is not None or not recurring:
             return self.horizon
-        offset = max(task.offset for task in self.tasks)
-        end = offset + (2 if offset else 1) * lcm(*periods)
+        periods = [task.period or 1 for task in recurring]
+        lap, offset = lcm(*periods), max(task.offset for task in recurring)
+        end = offset + (2 if offset else 1) * lap
+        what = "the hyperperiod"
+        if len(recurring) < len(self.tasks):
+            end += max(ceil((self._others_done(recurring) - end) / lap), 0) * lap
+            what = "the hyperperiods until all single jobs are done"
         jobs = sum(end // period for period in periods)
         if jobs > MOST_JOBS:
             enough = int(100_000 / sum(Fraction(1, period) for period in periods))
-            rule = f"missing; the hyperperiod, {end}, would need {jobs} jobs, more than {MOST_JOBS}; try {enough}"
+            rule = f"missing; {what}, {end}, would need {jobs} jobs, more than {MOST_JOBS}; try {enough}"
             raise InvalidScenario([f"horizon: {rule}"])
         return end
+
+    def _others_done(self, recurring: list[Task]) -> Fraction:
+        """A time at which the jobs that come once, or at listed times, are over beside `recurring` tasks.
+
+            last arrival + (all their loads + one of each recurring task) / (cpus - sum over these of load / period)
+
+        A load is the work, the sleeps and two switches. On one processor no policy that never idles needs longer: what
+        is to do in a busy time of length L is at most this sum and L times the tasks' share. Raises InvalidScenario
+        where the recurring tasks leave no time.
+        """
+        load = {
+            task.id: task.work + sum(ticks for _, ticks in task.sleeps()) + 2 * self.switch_cost for task in self.tasks
+        }
+        free = self.cpus - sum(Fraction(load[task.id], task.period or 1) for task in recurring)
+        if free <= 0:
+            rule = "missing; the periodic tasks leave no time, so that nobody knows when the single jobs are done"
+            raise InvalidScenario([f"horizon: {rule}"])
+        names = {task.id for task in recurring}
+        others = [(task.arrivals or (task.arrival,), load[task.id]) for task in self.tasks if task.id not in names]
+        work = sum(len(arrivals) * ticks for arrivals, ticks in others) + sum(load[name] for name in names)
+        return max(arrivals[-1] for arrivals, _ in others) + Fraction(work) / free
 
     def run(self, policy: str, record: str | None = None) -> Any:
         from fairq.sim.cpu.run import CpuRun
