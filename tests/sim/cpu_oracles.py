@@ -84,3 +84,41 @@ def response_time(tasks: list[tuple[int, int]], index: int, limit: int, blocking
             return response
         response = longer
     return None
+
+
+def aged(tasks: list[Task], urgency: list[int], aging: int, quantum: int) -> list[int | None]:
+    """Fixed priorities with aging, looking at every tick: what a task has gained while it waited is its for a turn.
+
+    quantum  0: a turn ends with the task, or when a more urgent one takes its place; then the rest of it is kept
+    """
+    left = [burst for _, burst in tasks]
+    line: list[int | None] = []
+    since: dict[int, int] = {}  # of those that wait
+    place: dict[int, tuple[int, int]] = {}  # in the queue: when it came there, and after how many others
+    used = [0] * len(tasks)
+    running, worth = None, 0
+
+    def worth_of(task: int) -> int:
+        return urgency[task] + (len(line) - since[task]) // aging
+
+    while any(left):
+        now = len(line)
+        coming = [task for task in range(len(tasks)) if tasks[task][0] == now]
+        if running is not None and left[running] == 0:
+            running = None
+        elif running is not None and quantum and used[running] == quantum:
+            coming.append(running)
+            used[running], running = 0, None
+        for task in coming:
+            since[task], place[task] = now, (now, len(place) + coming.index(task))
+        if running is not None and any(worth_of(task) > worth for task in since):
+            since[running], running = now, None
+        if running is None and since:
+            running = min(since, key=lambda task: (-worth_of(task), place[task]))
+            worth = worth_of(running)
+            del since[running]
+        line.append(running)
+        if running is not None:
+            left[running] -= 1
+            used[running] += 1
+    return line

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from tests.sim.timelines import job, run
+from tests.sim.cpu_oracles import aged
+from tests.sim.timelines import job, run, simulate, ticks
 
 from fairq.core.param import Param
 from fairq.policies import POLICIES
@@ -120,6 +121,21 @@ def test_an_aged_job_keeps_what_it_has_gained_for_a_turn() -> None:
     assert both("priority:aging=2,quantum=2", many, 3) == ["BBAABBAABBAA"] * 3
     # Without quanta A has gained 2 at 4 and passes B; B has 1 + 2 at 8 and passes A.
     assert both("priority:aging=2,quantum=0", many, 5) == ["BBBBAAAABBAA"] * 3
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(1, 7), st.integers(0, 3)), min_size=2, max_size=5),
+    st.integers(1, 3),
+    st.integers(0, 3),
+)
+@settings(max_examples=80, deadline=None, derandomize=True)
+def test_aging_is_what_looking_at_every_tick_says(many: list[tuple[int, int, int]], aging: int, quantum: int) -> None:
+    result = simulate(
+        f"priority:aging={aging},quantum={quantum}",
+        [job(str(n), at, burst, priority=urgency) for n, (at, burst, urgency) in enumerate(many)],
+    )
+    expected = aged([(at, burst) for at, burst, _ in many], [urgency for *_, urgency in many], aging, quantum)
+    assert ticks(result) == ["." if who is None else str(who) for who in expected]
 
 
 def test_cfs_asks_once_whether_a_newcomer_takes_over() -> None:
