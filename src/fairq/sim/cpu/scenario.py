@@ -150,7 +150,7 @@ class Task(Part):
 
 
 class CpuScenario(Scenario):
-    """cpus          how many, all alike
+    """cpus          how many, all alike; what several do at one moment happens in order of their numbers
     switch_cost   ticks lost whenever a CPU starts a task other than its last one
     lock_attempt  tick: a failed attempt costs the tick it is made in
     on_miss       continue: a job that is late goes on; abort: it ends at its deadline
