@@ -81,7 +81,6 @@ def test_a_changed_run_makes_a_picture_stale() -> None:
     assert digest(scenario, runs) != digest(scenario, runs[:1])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("page", "file", "specs"), list(examples()), ids=lambda value: getattr(value, "stem", ""))
 def test_a_picture_drawn_anew_says_the_same(page: Path, file: str, specs: list[str]) -> None:
     def said(svg: str) -> Counter[str]:
