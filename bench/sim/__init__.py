@@ -1,6 +1,6 @@
 """Simulators beside those of others: CPU time of the same work, as a ratio of medians over interleaved rounds.
 
-    python -m bench sim [link ...] [--rounds 5]
+    python -m bench sim [link ...] [--rounds 9]
 
 Each side runs in a process of its own, and each peer in an environment of its own that the bench makes.
 """
@@ -14,7 +14,7 @@ PARTS = ("link", "realtime", "eevdf", "mm1")
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench sim", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all by default")
-    parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds (5)")
+    parser.add_argument("--rounds", type=int, default=9, help="interleaved rounds (9): a neighbour's burst lasts for several")
     given = parser.parse_args(arguments)
     for part in given.parts or PARTS:
         if part not in PARTS:
