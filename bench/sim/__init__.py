@@ -14,7 +14,7 @@ PARTS = ("link", "realtime", "eevdf", "mm1")
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench sim", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all by default")
-    parser.add_argument("--rounds", type=int, default=9, help="interleaved rounds (9): a neighbour's burst lasts for several")
+    parser.add_argument("--rounds", type=int, default=9, help="interleaved rounds (9): bursts of others last")
     given = parser.parse_args(arguments)
     for part in given.parts or PARTS:
         if part not in PARTS:
