@@ -39,8 +39,8 @@ def in_parts(parts: int) -> Normalize:
 
 
 def bounded(value: Number) -> Number:
-    """`value` itself while its denominator has at most WIDEST bits; else it is rounded down to the grid of 2**-GRID_BITS,
-    so that denominators do not grow without end."""
+    """`value` itself while its denominator has at most WIDEST bits; else rounded down to the grid of 2**-GRID_BITS, so
+    that denominators do not grow without end."""
     if isinstance(value, int) or value.denominator.bit_length() <= WIDEST:
         return value
     return quotient(Fraction((value.numerator << GRID_BITS) // value.denominator, 1 << GRID_BITS), 1)

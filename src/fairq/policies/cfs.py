@@ -10,8 +10,8 @@
     preempt     a client takes, when it comes, the place of one whose vruntime is more than `wakeup` ahead; one that is
                 not so far behind waits for the end of the slice
 
-It is the scheduler without its heuristics: `wakeup` is compared as it is, where Linux scales it by the newcomer's weight, and
-a newcomer that does not take over leaves the present slice as it is, where Linux's tick would shorten it.
+It is the scheduler without its heuristics: `wakeup` is compared as it is, where Linux scales it by the newcomer's
+weight, and a newcomer that does not take over leaves the present slice as it is, where Linux's tick would shorten it.
 
 Ticks are read as milliseconds: Linux's defaults on one processor are 6 ms latency and 0.75 ms granularity.
 

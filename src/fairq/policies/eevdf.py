@@ -6,8 +6,8 @@
              form=linux  lag_i >= 0, tested without division: v_i * sum of w <= sum of w v
              form=1995   ve_i <= V: a request once eligible stays so until it is served
     slice    form=1995   `quantum` ticks; form=linux the rest of the request (`parity`), else `quantum`
-    leave    linux: lag_i is kept, within two requests, until it joins again; 1995: it is forgotten, so that V of the others
-             takes it up and nobody joins with a lag (of the report's ways the one that keeps no account of the absent)
+    leave    linux: lag_i is kept, within two requests, until it joins again; 1995: it is forgotten, so that V of the
+             others takes it up and nobody joins with a lag (of the report's ways the one without a memory)
     new      v_i = V; with `initial=half` (as Linux does it) its first deadline comes after half a request. Accounts
              of the rule count whole ones (LWN, "An EEVDF CPU scheduler for Linux", 2023), so that is the default
 

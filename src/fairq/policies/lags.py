@@ -8,8 +8,8 @@
              W = the others' weight (as Linux does it; the report lowers V by lag_i / (W + w_i) instead)
     weight   changes, lag_i does not
 
-All of it is exact until the denominator of a v_i would pass 256 bits, which takes dozens of joins with weights that do not
-divide one another; from then on v_i is rounded down to a grid of 2**-128 at a join, and a lag is off by at most
+All of it is exact until the denominator of a v_i would pass 256 bits, which takes dozens of joins with weights that do
+not divide one another; from then on v_i is rounded down to a grid of 2**-128 at a join, and a lag is off by at most
 w_i * 2**-128 per join. (Exact rationals would grow without end.)
 """
 
