@@ -1,14 +1,44 @@
-"""Ranking against a sorted list, and numbers against rationals."""
+"""Rankings against sorted lists, and numbers against rationals."""
 
 from fractions import Fraction
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairq.core.eligible import Eligible
 from fairq.core.number import TAG_BITS, exact, fixed, of_json, to_json
 from fairq.core.ranking import Ranking
 
 steps = st.lists(st.tuples(st.sampled_from("abcdefgh"), st.none() | st.integers(-5, 5)), max_size=200)
+
+asked = st.tuples(
+    st.sampled_from("abcdef"), st.none() | st.tuples(st.integers(0, 4), st.integers(0, 4)), st.integers(0, 4)
+)
+
+
+@given(st.lists(asked, max_size=200))
+def test_the_earliest_deadline_is_found_among_the_eligible_also_where_the_mean_goes_back(
+    given_steps: list[tuple[str, tuple[int, int] | None, int]],
+) -> None:
+    waiters, model = Eligible(), dict[str, tuple[int, int]]()
+    for name, key, mean in given_steps:
+        if key is None:
+            waiters.drop(name)
+            model.pop(name, None)
+        else:
+            waiters.put(name, key)
+            model[name] = key
+        eligible = [(deadline, other) for other, (since, deadline) in model.items() if since <= mean]
+        assert waiters.earliest(2 * mean, 2) == min(eligible, default=(0, None))[1]
+        assert len(waiters.pending) + len(waiters.ready) <= 4 * 6 + 64
+
+
+def test_who_waits_for_long_is_not_entered_without_end() -> None:
+    waiters = Eligible()
+    for step in range(1000):
+        waiters.put(str(step % 3), (step % 7, step % 5))
+        waiters.earliest(step % 4, 1)
+        assert len(waiters.pending) + len(waiters.ready) <= 77
 
 
 @given(steps)

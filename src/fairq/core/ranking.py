@@ -75,7 +75,8 @@ class Ranking(Generic[Name, Key]):
         else:
             push(equals, name)
         self.entries += 1
-        self._expose()
+        if names[heap[0]][0] == name:
+            self._expose()
         if self.entries > 2 * len(self.key) + 64:
             self._rebuild()
 

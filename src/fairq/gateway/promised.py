@@ -9,9 +9,8 @@ from fairq.gateway.openai.errors import error_event
 from fairq.gateway.relay import Pace, Relay
 
 DONE: Final = b"data: [DONE]\n\n"
-ONE_LINE: Final = bytes.maketrans(
-    b"\r\n", b"  "
-)  # in JSON line ends are mere space; in an event they would end a field
+# In JSON line ends are mere space; in an event they would end a field.
+ONE_LINE: Final = bytes.maketrans(b"\r\n", b"  ")
 EXCERPT: Final = 500  # bytes of an error that is not in OpenAI's envelope
 
 

@@ -40,7 +40,7 @@ class FixedPriority(JobPolicy):
 
     def preempts(self, running: Job, now: Time) -> bool:
         first = self.first()
-        return self.preemptive and first is not None and first[0][0] < -self.priority[running.id]
+        return self.preemptive and first is not None and first[0][0] < self.rank(running)[0]
 
     def priority_changed(self, job: Job, now: Time) -> None:
         self.priority[job.id] = job.priority

@@ -79,11 +79,6 @@ class Priority(FixedPriority):
         super().stop(job, now, reason, on)
 
     # Aging
-    def preempts(self, running: Job, now: Time) -> bool:
-        first = self.first()
-        urgency = self.priority[running.id] + self.raised.get(running.id, 0)
-        return self.preemptive and first is not None and first[0][0] < -urgency
-
     def leave(self, job: Job) -> None:
         super().leave(job)
         self.steps.drop(job.id)

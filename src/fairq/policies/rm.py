@@ -7,9 +7,9 @@ Jobs without a period (a deadline) run when no other waits. Among equal periods:
 Unit of fairness: none; it keeps deadlines. Guarantees, for independent periodic tasks, one processor, preemption, free
 switches: n tasks with D = T meet all deadlines if the sum of C_i / T_i is at most n(2^(1/n) - 1); if any fixed
 priorities are feasible for D = T, these are; by deadline the same for D <= T. Exact: the response-time analysis
-R_i = C_i + sum over more urgent j of ceil(R_i / T_j) C_j, feasible iff R_i <= D_i. So the
-tasks that miss can be named beforehand, and a task is disturbed by shorter periods only. It need not be the longest
-period that misses (Buttazzo 2005): a long one may have the slack that one in the middle lacks.
+R_i = C_i + sum over more urgent j of ceil(R_i / T_j) C_j, feasible iff R_i <= D_i. So the tasks that miss can be named
+beforehand, and a task is disturbed by shorter periods only. It need not be the longest period that misses (Buttazzo
+2005): a long one may have the slack that one in the middle lacks.
 """
 
 from fairq.core.job import Job
