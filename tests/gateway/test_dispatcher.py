@@ -105,6 +105,20 @@ def test_a_burst_is_not_refused_for_a_queue_that_it_would_not_wait_in() -> None:
     assert len(world.done) == 8
 
 
+def test_a_place_that_this_turn_has_freed_is_free() -> None:
+    """One runs and one waits, which is all that may. The first ends, and another comes before the turn does."""
+    world = Turn(slots=1, queue=1)
+    world.come("first")
+    world.turn()
+    world.come("second")
+    world.turn()
+    assert world.dispatcher.ask("a", 10) is Full.TENANT
+    world.finish("first")
+    world.come("third")
+    world.turn()
+    assert world.done == [("dispatch", "first"), ("ended", "first"), ("dispatch", "second")]
+
+
 def test_who_leaves_in_the_turn_in_which_it_came_is_never_sent() -> None:
     world = Turn(slots=1)
     world.come("first")

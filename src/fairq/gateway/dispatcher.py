@@ -98,10 +98,10 @@ class Dispatcher:
 
     # What is asked. All that has happened is decided first.
     def ask(self, tenant: str, size: int) -> Full | list[str]:
-        """`Admission.ask`. Requests that have come and are not decided yet count as if they would wait; where that
-        would make a difference they are decided first."""
+        """`Admission.ask`. Requests that have come and are not decided yet count as if they would wait; where a bound
+        is met so, all that has happened is decided first: a request that ended may have freed a place."""
         answer = self.admission.ask(tenant, size, self._coming, self._coming_bytes)
-        if self._coming and answer != []:
+        if self._inbox and answer != []:
             self.decide()
             answer = self.admission.ask(tenant, size)
         return answer
