@@ -168,34 +168,42 @@ async def test_a_queue_is_bounded_in_bytes_too() -> None:
         await w.idle()
 
 
+class Refusing(Admission):
+    """Whose clock is set by hand."""
+
+    def __init__(self) -> None:
+        super().__init__(Bounds(0, 0), lambda tenant: Bounds(0, 0), lambda: self.now)
+        self.now = 0
+
+    def storm(self, tenant: str = "") -> list[int]:
+        """What 4,000 refusals say, 20 a second."""
+        told = []
+        for _ in range(4000):
+            self.now += SECOND // 20
+            told.append(self.retry_after(tenant))
+        return told
+
+
 def test_retry_after_has_its_range_and_calms_down() -> None:
     """Doubled while refusals keep coming, at most 32 s, and 1 s again after a quiet while."""
-    now = 0
-    admission = Admission(Bounds(0, 0), lambda tenant: Bounds(0, 0), lambda: now)
-    told = []
-    for _ in range(4000):
-        now += SECOND // 20
-        told.append(admission.retry_after())
+    admission = Refusing()
+    told = admission.storm()
     assert told[0] == 1
     assert max(told) == told[-1] == 32
     assert all(later in (earlier, 2 * earlier) for earlier, later in itertools.pairwise(told))
-    now += 1000 * SECOND
+    admission.now += 1000 * SECOND
     admission.retry_after()
     assert admission.retry_after() == 1
 
 
 def test_a_storm_of_one_tenant_sends_nobody_else_away() -> None:
-    now = 0
-    admission = Admission(Bounds(0, 0), lambda tenant: Bounds(0, 0), lambda: now)
-    told = []
-    for _ in range(4000):
-        now += SECOND // 20
-        told.append(admission.retry_after("storm"))
+    admission = Refusing()
+    told = admission.storm("storm")
     assert (max(told), admission.retry_after("calm"), admission.retry_after()) == (32, 1, 1)
     obedient = []
     for _ in range(20):
         obedient.append(admission.retry_after("obedient"))
-        now += obedient[-1] * SECOND
+        admission.now += obedient[-1] * SECOND
     assert obedient == [1] * 20
 
 
